@@ -1,0 +1,21 @@
+# Warnings, sanitizers and build accelerators, as one interface target that every cpfit target links.
+add_library(cpfit_compiler INTERFACE)
+target_compile_options(cpfit_compiler INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CPFIT_WERROR)
+  target_compile_options(cpfit_compiler INTERFACE -Werror)
+endif()
+if(CPFIT_SANITIZE)
+  add_compile_options(-fsanitize=${CPFIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${CPFIT_SANITIZE})
+endif()
+target_include_directories(cpfit_compiler INTERFACE "${PROJECT_SOURCE_DIR}")
+
+find_program(CPFIT_CCACHE ccache)
+if(CPFIT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CPFIT_CCACHE}")
+endif()
+find_program(CPFIT_MOLD mold)
+if(CPFIT_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

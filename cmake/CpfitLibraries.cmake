@@ -1,0 +1,22 @@
+# Third-party libraries, all from the distribution. Each floor links only what the table in README.md allows it.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED CONFIG)
+find_package(nlohmann_json REQUIRED CONFIG)
+find_package(tomlplusplus REQUIRED CONFIG)
+find_package(Boost 1.74 REQUIRED CONFIG)      # Boost.Graph, headers only, private to model/cluster
+find_package(TBB REQUIRED CONFIG)             # sim
+find_package(Eigen3 REQUIRED CONFIG)          # calibrate/fit
+find_package(Ceres REQUIRED CONFIG)           # calibrate/fit
+find_package(SQLite3 REQUIRED)                # db
+find_package(SQLiteCpp REQUIRED CONFIG)       # db
+find_package(CLI11 REQUIRED CONFIG)           # cli
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)  # content hashes
+if(CPFIT_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(CPFIT_BUILD_BENCHMARKS)
+  find_package(benchmark CONFIG)
+  if(NOT benchmark_FOUND)
+    message(STATUS "benchmarks are not built: Google Benchmark was not found (libbenchmark-dev)")
+  endif()
+endif()

@@ -1,0 +1,34 @@
+// A cluster: nodes of GPUs, composed from parts into a topology graph. Presets in model/presets/clusters.toml; a topology
+// file (docs in topology_file.h) describes what no preset holds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/cluster/gpu.h"
+#include "model/quantity/problem.h"
+
+namespace cpfit {
+
+class Topology;  // topology.h
+
+struct Cluster {
+  std::string name;  // preset or file
+  Gpu gpu;
+  std::int32_t gpus_per_node = 8;    // GPUs of one host
+  std::int32_t scale_up_domain = 8;  // GPUs that reach each other over NVLink/xGMI (72 for NVL72); 1 for PCIe boxes
+  std::int64_t nodes = 1;
+  std::shared_ptr<const Topology> topology;  // the whole graph; immutable
+  std::string source;
+  [[nodiscard]] std::int64_t gpus() const { return nodes * gpus_per_node; }
+};
+
+[[nodiscard]] std::vector<std::string> cluster_preset_names();
+/// Builds a preset with that many nodes. Problems: unknown name (with the nearest), nodes out of range.
+[[nodiscard]] Outcome<Cluster> build_cluster(const std::string& preset, std::int64_t nodes);
+/// Reads a topology file (own JSON format, topology_file.h).
+[[nodiscard]] Outcome<Cluster> load_cluster(const std::string& path, std::int64_t nodes);
+
+}  // namespace cpfit

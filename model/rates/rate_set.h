@@ -1,0 +1,94 @@
+// Fitted rate surfaces: how long one operator takes on one GPU or one link class. Coefficients come from rates.toml (written
+// by `cpfit calibrate fit`), each with its source, residual and range of validity. Evaluation says whether the point lies in
+// the measured range and how uncertain it is. A RateSet is immutable; evaluation does not allocate.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "model/cluster/gpu.h"
+#include "model/cluster/topology.h"
+#include "model/quantity/problem.h"
+#include "model/quantity/units.h"
+
+namespace cpfit {
+
+enum class MathKind : std::uint8_t { kBf16, kFp8Tensor, kFp8Block, kMxfp8, kNvfp4 };
+enum class AttentionPass : std::uint8_t { kForward, kBackward };
+enum class AttentionLibrary : std::uint8_t { kCudnn, kFlash2, kFlash3 };
+enum class CollectiveKind : std::uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kSendRecv };
+enum class Evidence : std::uint8_t { kMeasured, kFitted, kAssumed };  // where a number comes from
+
+/// A time with its trust.
+struct Rated {
+  Seconds time;
+  float relative_sigma = 0.0f;  // one standard deviation, relative
+  bool in_range = true;         // inside the range of validity of the surface
+  Evidence evidence = Evidence::kFitted;
+};
+
+struct GemmShape {
+  std::int64_t m = 0, n = 0, k = 0;  // C(m,n) = A(m,k) B(k,n)
+};
+
+/// Work of one attention kernel. `pairs` is attended (query, key) pairs per head; q_len and kv_len its rectangle.
+struct AttentionShape {
+  std::int64_t batch = 1;
+  std::int64_t q_len = 0, kv_len = 0;
+  double pairs = 0;    // s*s/2 causal, q*kv dense
+  bool causal = true;  // diagonal inside: lower efficiency than a dense rectangle
+  std::int64_t heads = 0, kv_heads = 0;
+  std::int64_t head_dim = 128;
+};
+
+/// The coefficients of one GPU, opaque to callers; defined in rates/gpu_rates.cpp's companion header gpu_rates.h.
+struct GpuRates;
+
+class RateSet {
+ public:
+  RateSet();
+  ~RateSet();
+  RateSet(RateSet&&) noexcept;
+  RateSet& operator=(RateSet&&) noexcept;
+
+  /// Reads rates.toml text. Problems name the table and key.
+  [[nodiscard]] static Outcome<RateSet> parse(std::string_view toml_text);
+  /// The embedded default (model/presets/rates.toml).
+  [[nodiscard]] static RateSet defaults();
+  [[nodiscard]] const std::string& version() const { return version_; }
+
+  /// Rates of one GPU: its own fit, or its generation's scaled by peak (evidence: assumed).
+  [[nodiscard]] const GpuRates& of(const Gpu& gpu) const;
+
+ private:
+  struct Body;
+  std::string version_;
+  std::unique_ptr<Body> body_;
+};
+
+// Isolated kernels, as the published kernel tables measure them.
+[[nodiscard]] Rated gemm_time(const GpuRates& rates, const GemmShape& shape, MathKind math);
+[[nodiscard]] Rated attention_time(const GpuRates& rates, const AttentionShape& shape, AttentionPass pass,
+                                   AttentionLibrary library);
+/// Memory-bound kernel that moves `traffic` bytes (read + written) in `kernels` launches.
+[[nodiscard]] Rated memory_time(const GpuRates& rates, Bytes traffic, int kernels);
+/// Operators inside a training step against isolated kernels: named factors >= 1 on time, see rates.toml [training].
+struct TrainingFactors {
+  double gemm = 1.0;
+  double attention = 1.0;
+};
+[[nodiscard]] TrainingFactors training_factors(const GpuRates& rates, MathKind math, AttentionLibrary library);
+[[nodiscard]] Seconds launch_cost(const GpuRates& rates, bool graph);  // host time per kernel launch
+
+/// One message of `bytes` between two neighbours over a link class; `rate` is the capacity share the topology gives.
+[[nodiscard]] Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, Seconds latency, Bytes bytes);
+/// A ring collective on `ranks`; `bytes` is the full buffer S (gathered size for AG, input size for RS and AR, per-rank
+/// input size for all-to-all); `rate` the bus rate the topology gives.
+[[nodiscard]] Rated collective_time(const GpuRates& rates, CollectiveKind kind, LinkClass link, BytesPerSecond rate,
+                                    Seconds latency, std::int64_t ranks, Bytes bytes);
+/// Slowdown (>= 1) of compute kernels while communication kernels run beside them, by link class.
+[[nodiscard]] double overlap_slowdown(const GpuRates& rates, LinkClass link);
+
+}  // namespace cpfit

@@ -1,0 +1,95 @@
+// A recipe: every choice that changes a figure. World size = tp * cp * pp * dp. Vocabulary: DESIGN section 4.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/quantity/problem.h"
+#include "model/quantity/units.h"
+
+namespace cpfit {
+
+enum class CpComm : std::uint8_t { kP2p, kAllGather, kA2a, kA2aP2p, kDoubleRing };  // TransformerEngine's names + double ring
+enum class ShardLayout : std::uint8_t { kZigzag, kContiguous, kStriped };           // how a sequence is cut over cp
+enum class RecomputeKind : std::uint8_t { kNone, kSelective, kFull, kBlock };       // block: first n layers of each stage, fully
+enum class StateSharding : std::uint8_t {
+  kNone,
+  kZero1,
+  kZero2,
+  kZero3
+};  // zero1 = Megatron distributed optimizer; zero3 = FSDP
+enum class Precision : std::uint8_t { kBf16, kFp16, kFp8Delayed, kFp8Current, kFp8Block, kMxfp8, kNvfp4 };
+enum class Schedule : std::uint8_t { kOneFOneB, kInterleaved, kGpipe };  // interleaved iff vpp > 1
+enum class LayoutKind : std::uint8_t { kEven, kEmbeddingAndLossAsLayers, kFirstLast, kExplicit, kCostBalanced };
+
+struct Recompute {
+  RecomputeKind kind = RecomputeKind::kNone;
+  std::int32_t block_layers = 0;  // kBlock only: layers per stage fully recomputed
+  friend auto operator<=>(const Recompute&, const Recompute&) = default;
+};
+
+/// How L layers are spread over pp * vpp chunks; resolved by stage_layout.h.
+struct StageLayout {
+  LayoutKind kind = LayoutKind::kEven;
+  std::int32_t first = 0;  // kFirstLast: layers of the first and of the last stage
+  std::int32_t last = 0;
+  std::vector<std::int32_t> layers;  // kExplicit: one count per stage (pp), or per chunk (pp * vpp, pipeline order)
+  friend auto operator<=>(const StageLayout&, const StageLayout&) = default;
+};
+
+/// Order of the axes from fastest to slowest varying rank. Megatron: tp, cp, dp, pp. Llama 3 (Meta): tp, cp, pp, dp.
+enum class Axis : std::uint8_t { kTp, kCp, kDp, kPp };
+struct RankOrder {
+  Axis axes[4] = {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp};
+  friend auto operator<=>(const RankOrder&, const RankOrder&) = default;
+};
+
+struct Recipe {
+  std::int32_t tp = 1;
+  std::int32_t cp = 1;
+  std::int32_t pp = 1;
+  std::int32_t dp = 1;
+  std::int32_t vpp = 1;
+  CpComm cp_comm = CpComm::kP2p;
+  std::int32_t a2a_degree = 1;  // kA2aP2p: ranks of the inner all-to-all group (u), cp = u * r; kA2a: = cp
+  std::int32_t window = 1;      // kDoubleRing: ranks of the inner ring (w), cp = W * w
+  ShardLayout shard_layout = ShardLayout::kZigzag;
+  StageLayout stage_layout;
+  Schedule schedule = Schedule::kOneFOneB;
+  std::int32_t micro_batch = 1;  // sequences per micro-batch per dp rank
+  Recompute recompute;
+  StateSharding state_sharding = StateSharding::kZero1;
+  bool sequence_parallel = true;  // Megatron SP; effective only when tp > 1
+  Precision precision = Precision::kBf16;
+  bool overlap_tp = false;  // TP collectives behind GEMMs (user buffers, async TP)
+  bool overlap_grad_reduce = true;
+  bool overlap_param_gather = true;
+  bool overlap_p2p = true;  // pipeline messages; effective when interleaved
+  RankOrder rank_order;
+  std::string framework = "megatron-core";  // name of a rule set in frameworks.toml
+
+  [[nodiscard]] std::int64_t world() const { return std::int64_t{tp} * cp * pp * dp; }
+  friend auto operator<=>(const Recipe&, const Recipe&) = default;
+};
+
+/// Canonical text: "tp=2,cp=4,cp_comm=p2p,pp=1,dp=2,..."; every key that differs from the default is printed, tp/cp/pp/dp always.
+[[nodiscard]] std::string to_text(const Recipe& recipe);
+
+/// Reads what to_text prints; keys not named keep the values of `base`. Unknown keys get a suggestion.
+[[nodiscard]] Outcome<Recipe> parse_recipe(std::string_view text, const Recipe& base);
+
+[[nodiscard]] std::string_view name_of(CpComm value);
+[[nodiscard]] std::string_view name_of(ShardLayout value);
+[[nodiscard]] std::string_view name_of(RecomputeKind value);
+[[nodiscard]] std::string_view name_of(StateSharding value);
+[[nodiscard]] std::string_view name_of(Precision value);
+[[nodiscard]] std::string_view name_of(Schedule value);
+[[nodiscard]] std::string_view name_of(Axis value);
+
+/// Names of the fields in which two recipes differ, in the order of the struct ("recompute", "micro_batch", ...).
+[[nodiscard]] std::vector<std::string> differences(const Recipe& a, const Recipe& b);
+
+}  // namespace cpfit

@@ -1,0 +1,54 @@
+// A scenario: the question a person asks, read from a TOML file (examples/). Every "auto" is resolved by sim/plan.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/cluster/cluster.h"
+#include "model/quantity/problem.h"
+#include "model/recipe/recipe.h"
+#include "model/recipe/training.h"
+#include "model/transformer/architecture.h"
+
+namespace cpfit {
+
+/// Values to try per axis; empty = auto (every legal value).
+struct SearchSpace {
+  std::vector<std::int32_t> tp, cp, pp, dp, vpp, micro_batch;
+  std::vector<CpComm> cp_comm;
+  std::vector<std::int32_t> a2a_degree, window;
+  std::vector<Recompute> recompute;
+  std::vector<StateSharding> state_sharding;
+  std::vector<ShardLayout> shard_layout;
+  std::vector<StageLayout> stage_layout;
+  std::optional<bool> sequence_parallel;
+};
+
+struct Requirements {
+  double memory_margin_share = 0.05;   // of the device's capacity that must stay free, beyond the upper bound's own spread
+  double exposed_budget_share = 0.05;  // of the step that CP communication may stay exposed and still count as hidden
+  double min_tokens_per_second_per_gpu = 0.0;
+};
+
+struct Scenario {
+  std::string name;
+  Architecture model;
+  Cluster cluster;
+  Training training;
+  Recipe base;  // defaults for what the search does not vary: precision, framework, overlap flags, rank order
+  SearchSpace search;
+  Requirements requirements;
+  std::string text;  // the file as read, stored with the run
+  std::string path;
+};
+
+/// Reads a scenario from TOML text. `path` is used in messages and to resolve relative paths of config.json and topology files.
+/// Problems: syntax (line, column), unknown keys with a suggestion, unit mistakes, impossible values, unknown presets, MoE
+/// models.
+[[nodiscard]] Outcome<Scenario> read_scenario(const std::string& text, const std::string& path);
+
+/// Reads the file; an unreadable file is a Problem (a person's input).
+[[nodiscard]] Outcome<Scenario> load_scenario(const std::string& path);
+
+}  // namespace cpfit

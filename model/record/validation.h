@@ -1,0 +1,82 @@
+// A measured run translated into cpfit's terms, and how a prediction scored against it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/recipe/scenario.h"
+#include "model/transformer/flops.h"
+
+namespace cpfit {
+
+enum class Metric : std::uint8_t {
+  kStepSeconds,
+  kTokensPerSecondPerGpu,
+  kTflopsPerGpu,
+  kMfu,
+  kPeakBytes,
+  kResidentBytes,
+  kReservedBytes,
+  kKernelSeconds,
+  kCollectiveSeconds
+};
+[[nodiscard]] std::string_view name_of(Metric metric);
+
+/// One row of a published table as a person would describe it to cpfit. A reader (calibrate/read) makes it, sim/evaluate predicts
+/// it.
+struct MeasuredRun {
+  std::int64_t line = 0;  // of the CSV file, header = 1
+  std::string label;
+  Scenario scenario;                 // model, cluster, training; base holds the recipe as far as it is known
+  std::vector<std::string> unknown;  // recipe fields the source does not say ("recompute", "layout"): searched and marked
+  std::vector<std::pair<Metric, double>> measured;  // SI units
+  FlopsConvention flops;                            // under which TFLOP/s and MFU were counted
+  double peak_flops_for_mfu = 0;                    // the denominator the source used, FLOP/s
+  std::optional<bool> died;                         // out of memory, where the file tells
+  std::int32_t memory_stage = -1;                   // stage the memory figures belong to; -1 worst
+  double extra_seconds = 0;  // documented stall of that software (e.g. polling p2p), a named physical input
+  std::string group;         // scoring group ("healthy", "before_pipeline_repair", ...)
+};
+
+struct SkippedRow {
+  std::int64_t line = 0;
+  std::string reason;
+};
+
+struct MeasuredTable {
+  std::string path;
+  std::vector<MeasuredRun> runs;
+  std::vector<SkippedRow> skipped;
+};
+
+struct ValidationRow {
+  std::int64_t line = 0;
+  std::string label;
+  Metric metric;
+  double measured = 0, predicted = 0, low = 0, high = 0;
+  double error = 0;  // predicted/measured - 1
+  std::string group;
+};
+
+struct MetricSummary {
+  Metric metric;
+  std::int64_t rows = 0;
+  double mape = 0, median_abs_error = 0, max_abs_error = 0, bias = 0;  // fractions; bias = median signed error
+  double coverage = 0;                                                 // share of measured values inside [low, high]
+};
+
+struct OutOfMemoryScore {
+  std::int64_t rows = 0, decided = 0, right = 0, at_risk = 0, dead_called_fits = 0, live_called_oom = 0;
+};
+
+struct ValidationResult {
+  std::string path;
+  std::vector<ValidationRow> rows;
+  std::vector<MetricSummary> summary;
+  std::optional<OutOfMemoryScore> out_of_memory;
+  std::vector<SkippedRow> skipped;
+};
+
+}  // namespace cpfit
