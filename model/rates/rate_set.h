@@ -17,7 +17,7 @@ namespace cpfit {
 
 enum class MathKind : std::uint8_t { kBf16, kFp8Tensor, kFp8Block, kMxfp8, kNvfp4 };
 enum class AttentionPass : std::uint8_t { kForward, kBackward };
-enum class AttentionLibrary : std::uint8_t { kCudnn, kFlash2, kFlash3 };
+enum class AttentionLibrary : std::uint8_t { kCudnn, kFlash2, kFlash3, kTrtllm };
 enum class CollectiveKind : std::uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kSendRecv };
 enum class Evidence : std::uint8_t { kMeasured, kFitted, kAssumed };  // where a number comes from
 
@@ -41,6 +41,9 @@ struct AttentionShape {
   bool causal = true;  // diagonal inside: lower efficiency than a dense rectangle
   std::int64_t heads = 0, kv_heads = 0;
   std::int64_t head_dim = 128;
+  std::int64_t head_dim_v = 0;         // 0: as head_dim
+  MathKind math = MathKind::kBf16;     // inputs of the two or five matmuls
+  bool deterministic = false;          // backward with a fixed order of additions
 };
 
 /// The coefficients of one GPU, opaque to callers; defined in rates/gpu_rates.cpp's companion header gpu_rates.h.

@@ -1,0 +1,125 @@
+// The fitted curves behind the rate surfaces: coefficients with a physical meaning, the range they were fitted on and how
+// far they missed the rows kept out of the fit. Plain values and pure evaluation; times in seconds, sizes in bytes, rates in
+// bytes/s and FLOP/s. `calibrate/fit` uses the same evaluation, so what is fitted is what is later predicted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "model/rates/rate_set.h"
+
+namespace cpfit {
+
+/// Values of one axis seen by a fit; a curve evaluated outside says so.
+struct FittedRange {
+  double low = 0, high = 0;
+  [[nodiscard]] constexpr bool contains(double value) const { return value >= low && value <= high; }
+};
+
+/// How a curve came about and how well it did on shapes it had not seen.
+struct FitQuality {
+  std::int64_t rows = 0;       // rows of the final fit
+  std::int64_t held_out = 0;   // rows kept out for the errors below (the final coefficients use all rows)
+  double median_error = 0;     // |predicted / measured - 1|, median over the rows kept out
+  double p90_error = 0;
+  Evidence evidence = Evidence::kFitted;
+  std::string source;
+};
+
+/// One standard deviation, relative: from the median where errors are normal, from the tail where they are not.
+[[nodiscard]] float relative_sigma(const FitQuality& quality);
+
+/// GEMM: t = launch + T (1 + sustained_loss T / (T + sustained)), T = min over tiles of
+///   waves SM 2 tm tn (k + k_half) / (share peak),  waves = w + wave_rounding (ceil(w) - w),  w = tiles / SM.
+/// `sustained_loss` is what power limits and cold caches take from kernels much longer than `sustained`.
+struct GemmCurve {
+  double launch = 0;            // s, fixed cost of one kernel
+  double peak_share = 0.7;      // of the dense peak, 128x256 tiles, infinite k
+  double k_half = 100;          // elements: depth at which prologue and epilogue cost as much as the main loop
+  double wave_rounding = 0.3;   // 1: a partial last wave costs a whole one; 0: work is split evenly
+  double small_tile_share = 1;  // speed of 128x128 tiles against 128x256
+  double sustained_loss = 0;
+  double sustained = 1e-3;      // s
+  FittedRange m, n, k;
+  FitQuality quality;
+};
+
+/// Attention kernel over blocks of 128 rows (forward: rows of q; backward: rows of kv), each walking the other side:
+///   t = launch + T (1 + sustained_loss T / (T + sustained)) + preparation,
+///   T = max(waves (mean + half), longest + half) unit,  unit = 128 FLOP/pair SM / (share peak).
+/// `mean` is attended pairs per row, `longest` the longest walk: with few blocks the longest one decides.
+struct AttentionCurve {
+  double launch = 0;              // s
+  double peak_share = 0.6;        // of the dense peak, head dimension 128, infinite length
+  double half = 200;              // pairs per row at which set-up costs as much as the walk
+  double wave_rounding = 0.3;
+  double diagonal = 60;           // extra pairs per row on a causal diagonal (masked half of the diagonal tiles)
+  double share_64 = 0.8, share_192 = 1, share_256 = 1;  // speed of other head dimensions against 128
+  double deterministic_share = 0.9;  // backward with a fixed order of additions
+  double sustained_loss = 0;
+  double sustained = 5e-3;        // s
+  double preparation = 0;         // passes over q, k, v in HBM that the measured operator adds (rotary, cache write); 0 in training
+  FittedRange q_len, kv_len, heads;  // heads: batch x heads
+  FitQuality quality;
+};
+
+/// Streaming kernel: t = kernels launch + bytes / (hbm_share HBM) (1 + row_half / row).
+struct MemoryCurve {
+  double launch = 3e-6;    // s
+  double hbm_share = 0.75;
+  double row_half = 0;     // elements: short rows leave lanes idle
+  FittedRange traffic;     // bytes
+  FitQuality quality;
+};
+
+/// One piece of a collective: t = alpha + wire bytes / (bus_share raw), wire bytes as nccl-tests' busbw counts them.
+struct CollectivePiece {
+  double from = 0, to = 0;  // bytes of the buffer; between two pieces the time is interpolated in logarithms
+  double alpha = 0;         // s
+  double bus_share = 0.7;   // of the raw rate of the link class
+};
+
+struct CollectiveCurve {
+  std::int64_t ranks = 0;
+  std::int32_t piece_count = 0;
+  std::array<CollectivePiece, 4> pieces{};
+  FitQuality quality;
+};
+
+/// One message over a link class: t = alpha + bytes / (share rate) + half_bytes / rate folded into alpha for short messages.
+struct LinkCurve {
+  double alpha = 0;       // s, software and protocol; the wire's latency is added by the caller
+  double share = 0.85;    // attainable share of the raw rate
+  double half_bytes = 0;  // message size at which half of that share is reached, beyond alpha
+  FitQuality quality;
+};
+
+/// What a curve needs to know of the device.
+struct DevicePeaks {
+  double sm_count = 132;
+  double hbm = 3.35e12;                                  // bytes/s
+  std::array<double, 5> math{989e12, 0, 0, 0, 0};        // FLOP/s, indexed by MathKind; 0 where unsupported
+};
+
+// The curves themselves, seconds.
+[[nodiscard]] double gemm_seconds(const GemmCurve& curve, double sm_count, double peak, const GemmShape& shape);
+[[nodiscard]] double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device, double peak, const AttentionShape& shape,
+                                       AttentionPass pass);
+[[nodiscard]] double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels, double row);
+[[nodiscard]] double collective_seconds(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes);
+
+/// FLOPs per attended pair and head. Forward 2 matmuls, backward 5 (3 over d_qk, 2 over d_v); 2 FLOPs per multiply-add.
+[[nodiscard]] constexpr double flops_per_pair(AttentionPass pass, double d_qk, double d_v) {
+  return pass == AttentionPass::kForward ? 2 * (d_qk + d_v) : 6 * d_qk + 4 * d_v;
+}
+
+/// Bytes on the bus per byte of buffer, the factors of nccl-tests: all-reduce 2(n-1)/n; all-gather, reduce-scatter and
+/// all-to-all (n-1)/n; send-receive 1.
+[[nodiscard]] constexpr double bus_factor(CollectiveKind kind, double ranks) {
+  if (kind == CollectiveKind::kSendRecv) return 1.0;
+  const double once = (ranks - 1) / ranks;
+  return kind == CollectiveKind::kAllReduce ? 2 * once : once;
+}
+
+}  // namespace cpfit
