@@ -61,6 +61,9 @@ struct RuleSet {
   double tp_exposed_share = 0.65;           // with overlap
   Bytes grad_bucket = Bytes(256e6);
   bool tp_overlap_available = true;
+  bool tp_backward_async = true;              // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
+  double pp_exposed_share = 0.7;              // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
+  bool fp8_param_gather = false;              // FP8 primary weights are gathered in one byte
   bool grad_reduce_in_last_micro_batch_only = true;
 
   // Legality.
