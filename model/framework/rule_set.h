@@ -61,9 +61,9 @@ struct RuleSet {
   double tp_exposed_share = 0.65;           // with overlap
   Bytes grad_bucket = Bytes(256e6);
   bool tp_overlap_available = true;
-  bool tp_backward_async = true;              // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
-  double pp_exposed_share = 0.7;              // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
-  bool fp8_param_gather = false;              // FP8 primary weights are gathered in one byte
+  bool tp_backward_async = true;  // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
+  double pp_exposed_share = 0.7;  // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
+  bool fp8_param_gather = false;  // FP8 primary weights are gathered in one byte
   bool grad_reduce_in_last_micro_batch_only = true;
 
   // Legality.
@@ -71,6 +71,11 @@ struct RuleSet {
                                           LayoutKind::kExplicit};
   bool interleaving_needs_micro_batches_multiple_of_pp = true;
   std::vector<StateSharding> state_shardings = {StateSharding::kNone, StateSharding::kZero1};
+  bool kv_heads_replicated_over_tp =
+      true;                                // tp > kv_heads: each KV head lives on tp/kv_heads ranks, else tp must divide kv_heads
+  bool kv_heads_repeated_for_a2a = false;  // a2a degree > KV heads of a rank: KV is repeated before the exchange (HF, ALST)
+  bool gradient_sharding_with_pp = false;  // zero2 and zero3 together with pp > 1 (torchtitan, Meta), else refused (DeepSpeed)
+  std::int32_t micro_batches_short_of_pp = 1 << 20;  // m >= pp - this: nanotron 1, PyTorch schedules 0, Megatron any
 };
 
 /// All rule sets of the embedded frameworks.toml, in file order. Parsed once per call: keep the result.
