@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -65,6 +67,7 @@ struct StageMemory {
   Bytes reserved;                                 // caching allocator
   Bytes device;                                   // reserved + communicators + context
   std::array<Bytes, kComponentCount> components;  // at the peak; they sum to device
+  friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };
 
 /// The worst stage of a recipe. Does not allocate; this is what the screen calls.
@@ -79,10 +82,12 @@ struct LedgerEntry {
   std::string_view formula;  // "2*b*s/cp*a*d/tp per layer"
   std::string_view source;
   Bytes bytes;  // all copies alive at the peak of this stage
+  friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
 };
 struct StageLedger {
   StageMemory summary;
-  std::vector<LedgerEntry> entries;  // sums to summary.device
+  std::vector<LedgerEntry> entries;                                 // sums to summary.device
+  std::shared_ptr<const std::vector<std::string>> texts = nullptr;  // owns what the views show when a store read it back
 };
 [[nodiscard]] StageLedger stage_ledger(const MemoryCase& at, std::int32_t stage);
 
@@ -92,6 +97,7 @@ struct MemoryVerdict {
   Bytes capacity;  // what a process can use of the device
   Bytes upper;     // upper bound of `device` (relative uncertainty of the ledger)
   Bytes margin;    // capacity - upper, negative when it does not fit
+  friend bool operator==(const MemoryVerdict&, const MemoryVerdict&) = default;
 };
 inline constexpr double kLedgerUncertainty = 0.04;  // relative, of allocated bytes; from the residuals of the validation rows
 [[nodiscard]] MemoryVerdict judge(const StageMemory& memory, const Gpu& gpu, double margin_share);

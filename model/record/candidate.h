@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/memory/ledger.h"
@@ -23,6 +24,7 @@ struct TimeBreakdown {
   [[nodiscard]] Seconds step() const {
     return compute + exposed_cp + exposed_tp + exposed_pp + exposed_dp + bubble + launch + optimizer + other;
   }
+  friend bool operator==(const TimeBreakdown&, const TimeBreakdown&) = default;
 };
 
 /// Ring of one layer, one micro-batch, worst rank.
@@ -32,9 +34,11 @@ struct CpExposure {
   Seconds forward_step_compute;               // smallest step compute that hides a hop
   Bytes bytes_sent_per_layer;                 // forward + backward, one micro-batch, per rank
   bool crosses_node = false;
+  friend bool operator==(const CpExposure&, const CpExposure&) = default;
 };
 
 enum class CandidateStatus : std::uint8_t { kOk, kShip, kControl, kReject };
+[[nodiscard]] std::string_view name_of(CandidateStatus status);  // "ok", "ship", "control", "reject"
 
 /// Compact: what the search keeps per evaluated recipe.
 struct Candidate {
@@ -52,6 +56,7 @@ struct Candidate {
   CandidateStatus status = CandidateStatus::kOk;
   std::vector<std::string> reasons;  // sentences
   std::vector<std::string> differs;  // fields in which it differs from the control
+  friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
 }  // namespace cpfit

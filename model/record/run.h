@@ -21,6 +21,7 @@ struct Provenance {
   std::vector<std::pair<std::string, std::string>> input_hashes;  // name -> SHA-256 of scenario, config.json, topology, presets
   std::string rule_set;                                           // framework and its version
   std::string rates_version;
+  friend bool operator==(const Provenance&, const Provenance&) = default;
 };
 
 /// Bytes and busy time of one directed link class under a recipe, per optimizer step, busiest link of the class.
@@ -28,6 +29,7 @@ struct LinkLoad {
   std::string from, to;
   Bytes bytes;
   Seconds busy;
+  friend bool operator==(const LinkLoad&, const LinkLoad&) = default;
 };
 
 /// Why a neighbour of the shipped recipe was not taken: the binding rule with its amount, and the sentence.
@@ -37,6 +39,7 @@ struct Neighbour {
   double amount = 0;     // in `unit`
   std::string unit;      // "bytes", "share", "tokens_per_second_per_gpu", "seconds"
   std::string sentence;  // "cp=2 misses by 6.1 GiB on stage 0 in backward"
+  friend bool operator==(const Neighbour&, const Neighbour&) = default;
 };
 
 /// Another way out when nothing fits or nothing hides, with what it gains and costs.
@@ -46,24 +49,28 @@ struct Lever {
   std::string costs;
   double gain = 0;  // for ranking: bytes freed or seconds saved, as a share of what is missing
   std::vector<std::string> differs;
+  friend bool operator==(const Lever&, const Lever&) = default;
 };
 
 struct Crossover {
   std::int64_t needed_at_tokens = 0;  // shortest sequence at which CP > 1 is needed to fit; 0 = never within the range searched
   std::int64_t faster_at_tokens = 0;  // shortest sequence at which some CP > 1 is faster than CP = 1 at equal GPUs; 0 = never
   std::string held_constant;          // "tp=1, pp=1, recompute=none, tokens per step = 1048576 ..."
+  friend bool operator==(const Crossover&, const Crossover&) = default;
 };
 
 /// One point of the controlled sweep: tp, pp, dp, recompute fixed; CP and so the GPUs grow.
 struct SweepPoint {
   Candidate candidate;
   std::int64_t gpus = 0;
+  friend bool operator==(const SweepPoint&, const SweepPoint&) = default;
 };
 
 struct PlanStats {
   std::int64_t considered = 0, legal = 0, evaluated = 0;
   double seconds = 0;
   std::vector<std::pair<std::string, std::int64_t>> rejected_by_rule;  // rule id -> count
+  friend bool operator==(const PlanStats&, const PlanStats&) = default;
 };
 
 struct PlanResult {

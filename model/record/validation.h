@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/recipe/scenario.h"
@@ -43,6 +44,7 @@ struct MeasuredRun {
 struct SkippedRow {
   std::int64_t line = 0;
   std::string reason;
+  friend bool operator==(const SkippedRow&, const SkippedRow&) = default;
 };
 
 struct MeasuredTable {
@@ -58,6 +60,7 @@ struct ValidationRow {
   double measured = 0, predicted = 0, low = 0, high = 0;
   double error = 0;  // predicted/measured - 1
   std::string group;
+  friend bool operator==(const ValidationRow&, const ValidationRow&) = default;
 };
 
 struct MetricSummary {
@@ -65,10 +68,12 @@ struct MetricSummary {
   std::int64_t rows = 0;
   double mape = 0, median_abs_error = 0, max_abs_error = 0, bias = 0;  // fractions; bias = median signed error
   double coverage = 0;                                                 // share of measured values inside [low, high]
+  friend bool operator==(const MetricSummary&, const MetricSummary&) = default;
 };
 
 struct OutOfMemoryScore {
   std::int64_t rows = 0, decided = 0, right = 0, at_risk = 0, dead_called_fits = 0, live_called_oom = 0;
+  friend bool operator==(const OutOfMemoryScore&, const OutOfMemoryScore&) = default;
 };
 
 struct ValidationResult {
@@ -77,6 +82,7 @@ struct ValidationResult {
   std::vector<MetricSummary> summary;
   std::optional<OutOfMemoryScore> out_of_memory;
   std::vector<SkippedRow> skipped;
+  friend bool operator==(const ValidationResult&, const ValidationResult&) = default;
 };
 
 }  // namespace cpfit
