@@ -10,7 +10,6 @@ find_package(Ceres REQUIRED CONFIG)           # calibrate/fit
 find_package(SQLite3 REQUIRED)                # db
 find_package(SQLiteCpp REQUIRED CONFIG)       # db
 find_package(CLI11 REQUIRED CONFIG)           # cli
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)  # content hashes
 if(CPFIT_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -20,7 +20,7 @@ struct Problem {
 
 using Problems = std::vector<Problem>;
 
-/// "where: message (repair)" on one line.
+/// "where: message — repair" on one line; parts that are empty leave no trace.
 [[nodiscard]] std::string to_text(const Problem& problem);
 
 /// Either a value or at least one problem.
@@ -50,7 +50,9 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The candidate nearest to `word` by edit distance, if one is near enough to be what was meant; else empty.
+/// The candidate that was probably meant by `word`: the nearest one, if at most a third of the letters differ (a swap of two
+/// neighbours counts once, case does not count), else the shortest one that contains `word`; empty when there is none. Of
+/// equals the first wins.
 [[nodiscard]] std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace cpfit
