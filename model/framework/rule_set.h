@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/quantity/problem.h"
@@ -18,11 +19,24 @@ enum class RingBuffers : std::uint8_t {
   kTwoSlots
 };  // TE keeps cp KV buffers and all partial outputs until forward ends
 enum class KvExchange : std::uint8_t { kRing, kAllGatherOnce };  // PyTorch's "ring" is one all-gather in forward
+/// What recompute = selective drops and repeats in backward.
+enum class SelectiveRecompute : std::uint8_t {
+  kCoreAttention,       // only the attention core (Korthikanti et al.); nothing to drop with a flash kernel
+  kNormsAndActivation,  // both norm outputs and the MLP's activation product (Megatron-Kwai)
+  kEverySecondMatmul    // torchtitan "op": keeps attention's output and the 1st, 3rd, ... matmul of a layer
+};
+
+/// A policy's value came from here; `policy` is the key in frameworks.toml.
+struct PolicySource {
+  std::string policy;
+  std::string source;
+};
 
 struct RuleSet {
   std::string name;     // "megatron-core"
   std::string version;  // what was read, e.g. "Megatron-LM d98e8a6, TransformerEngine d0067d0"
   std::string source;
+  std::vector<PolicySource> policy_sources;  // those a rule set names itself, then those of its base
 
   // Context parallelism: the ring.
   RingBuffers ring_buffers = RingBuffers::kAllSteps;
@@ -39,22 +53,54 @@ struct RuleSet {
   std::int32_t cp_chunk_multiple = 2;     // s % (multiple * cp) == 0
   bool sequence_multiple_has_tp = false;  // torchtitan: s % (2*cp*tp)
 
-  // Memory.
-  double loss_bytes_per_logit = 6.0;              // at the loss peak: bf16 logits + fp32 copy
-  double loss_saved_bytes_per_logit = 4.0;        // kept from loss forward to its backward
-  double mlp_activation_bytes_per_ffn = 6.0;      // gated MLP: bytes saved per F element per token (Megatron 6, unfused 8)
-  double norm_activation_bytes_per_hidden = 8.0;  // two norm inputs + two norm outputs, per H element per token
-  double extra_gradient_bytes = 0.0;              // nanotron: bf16 DDP buckets beside the fp32 accumulator, if dp > 1
-  bool grad_buffer_padding = true;                // Megatron contiguous buffers: bucket end to lcm(D,128), start to 64 elements
-  bool wgrad_scratch = false;                     // one bf16 scratch weight gradient per distinct weight shape
-  bool fsdp_per_layer = false;                    // zero3 unit = one layer (FSDP2)
-  double fixed_workspace_mib = 96.0;              // inside the allocator, Hopper and later
-  double reserved_over_allocated = 1.05;          // allocator factor
-  double cuda_context_gib = 0.6;                  // outside the allocator
+  // Memory: the saved activations. T tokens per rank and micro-batch, H hidden, F MLP width; "per" means per element and token.
+  double norm_activation_bytes_per_hidden = 8.0;  // two norm inputs + two norm outputs (nanotron: 24, unfused norm and rope)
+  double mlp_activation_bytes_per_ffn = 6.0;      // gated MLP: gate, up, product (Megatron 6; unfused 8 with silu's output)
+  bool sequence_first_attention = true;           // [s, b, ...]: FlashAttention's output is copied back, so one more when b > 1
+  bool unfused_attention_buffer = false;          // Megatron "local": one persistent b*a/tp*s*s buffer for the scores
+  SelectiveRecompute selective_recompute = SelectiveRecompute::kCoreAttention;
+  bool checkpoint_keeps_attention_output = false;  // full recompute that does not run attention's forward again
+  bool fp8_saves_low_precision = true;             // saved linear inputs are the FP8 copies (torchao keeps BF16)
+  bool fp8_weight_cache = true;                    // FP8 copies of BF16 weights live for the whole step
+
+  // Memory: loss and head. Bytes per logit of the rank (T*V/tp).
+  double loss_bytes_per_logit = 6.0;           // at the loss peak: bf16 logits + fp32 copy
+  double loss_saved_bytes_per_logit = 4.0;     // kept from loss forward to its backward, per micro-batch in between
+  double loss_backward_bytes_per_logit = 2.0;  // while the head's gradients are formed: the bf16 gradient
+
+  // Memory: states.
+  double extra_gradient_bytes = 0.0;          // nanotron: bf16 DDP buckets beside the fp32 accumulator, if dp > 1
+  double gathered_parameter_bytes = 0.0;      // nanotron zero1: the step's flat all-gather output stays till the next step
+  bool fp16_keeps_master_gradients = true;    // fp32 copies of fp16 gradients live from the step to the next forward
+  double zero3_weight_bytes = 4.0;            // FSDP2: fp32 shards; Megatron-FSDP: bf16
+  double zero3_optimizer_bytes = 8.0;         // FSDP2: two moments; Megatron-FSDP: also a master
+  double zero3_reduce_bytes = 4.0;            // dtype of the gradient reduce-scatter
+  bool zero3_unsharded_through_step = false;  // with pp > 1 a stage's weights are not resharded after forward
+  bool optimizer_on_host = false;             // BurstEngine: moments and master live in host memory
+  bool grad_buffer_padding = true;            // Megatron contiguous buffers: bucket end to lcm(D,128)
+  bool wgrad_scratch = false;                 // one bf16 scratch weight gradient per distinct weight shape
+  bool fsdp_per_layer = false;                // zero3 unit = one layer (FSDP2)
+  bool dense_attention_mask = false;          // the loader builds a boolean b*s*s mask per micro-batch
+
+  // Memory: hidden tensors (T*H*2, /tp with SP) that are nobody's activation.
+  double resident_hidden_tensors = 2.0;           // between steps, per model chunk when pp > 1: last stage input and its gradient
+  bool resident_hidden_without_pipeline = false;  // nanotron: also when pp = 1
+  double pipeline_hidden_tensors = 3.0;           // at the peak when pp > 1: receive and send buffers in flight
+
+  // Memory: workspaces and what lies around the allocator.
+  bool te_workspace = true;                 // TransformerEngine GEMMs: 32 MiB + 1 KiB on Hopper and later, 4 MiB before
+  std::int32_t cublas_workspaces = 2;       // PyTorch: one per thread that calls cuBLAS (forward, autograd)
+  bool deterministic = false;               // CUBLAS_WORKSPACE_CONFIG=:4096:8 (32 MiB each) and deterministic attention
+  double reserved_over_allocated = 1.05;    // allocator factor
+  double reserved_over_allocated_tp = 0.0;  // added when tp > 1: blocks held by the collectives' stream
+  double tp_stream_bytes_per_hidden = 0.0;  // cached unsharded TP buffers, times T*H, when tp > 1
+  double cuda_context_gib = 0.6;            // outside the allocator
   double nccl_mib_per_communicator = 400.0;
 
   // Time.
-  AttentionBackend attention_backend = AttentionBackend::kCudnn;
+  AttentionBackend attention_backend = AttentionBackend::kCudnn;  // Hopper
+  AttentionBackend attention_backend_ampere = AttentionBackend::kFlash2;
+  AttentionBackend attention_backend_blackwell = AttentionBackend::kCudnn;
   bool fused_elementwise = true;            // fused norms/activation/rope, else eager (x3 traffic)
   double elementwise_traffic_factor = 2.2;  // fwd+bwd per token and layer, times 2*(30H + 8F)/tp bytes (accuracy_notes 3.3)
   double dp_exposed_share = 0.37;           // of RS + AG when overlapped, beyond what does not fit
@@ -63,7 +109,7 @@ struct RuleSet {
   bool tp_overlap_available = true;
   bool tp_backward_async = true;  // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
   double pp_exposed_share = 0.7;  // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
-  bool fp8_param_gather = false;  // FP8 primary weights are gathered in one byte
+  bool fp8_param_gather = false;  // primary weights are FP8 (no BF16 copy) and gathered in one byte
   bool grad_reduce_in_last_micro_batch_only = true;
 
   // Legality.
@@ -77,6 +123,13 @@ struct RuleSet {
   bool gradient_sharding_with_pp = false;  // zero2 and zero3 together with pp > 1 (torchtitan, Meta), else refused (DeepSpeed)
   std::int32_t micro_batches_short_of_pp = 1 << 20;  // m >= pp - this: nanotron 1, PyTorch schedules 0, Megatron any
 };
+
+/// The backend on a GPU generation ("ampere", "hopper", "blackwell", as in gpus.toml).
+[[nodiscard]] AttentionBackend attention_backend_on(const RuleSet& rules, std::string_view generation);
+
+/// Rule sets of a TOML text: [[framework]] tables whose policies are [value, "source"]; `base` names an earlier one whose
+/// values are taken over. Problems name the rule set and the key.
+[[nodiscard]] Outcome<std::vector<RuleSet>> read_frameworks(std::string_view toml);
 
 /// All rule sets of the embedded frameworks.toml, in file order. Parsed once per call: keep the result.
 [[nodiscard]] std::vector<RuleSet> framework_presets();
