@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/framework/rule_set.h"
 #include "model/recipe/scenario.h"
+#include "model/record/measured_kernel.h"
 #include "model/transformer/flops.h"
 
 namespace cpfit {
@@ -32,13 +35,22 @@ struct MeasuredRun {
   std::string label;
   Scenario scenario;                 // model, cluster, training; base holds the recipe as far as it is known
   std::vector<std::string> unknown;  // recipe fields the source does not say ("recompute", "layout"): searched and marked
-  std::vector<std::pair<Metric, double>> measured;  // SI units
-  FlopsConvention flops;                            // under which TFLOP/s and MFU were counted
-  double peak_flops_for_mfu = 0;                    // the denominator the source used, FLOP/s
-  std::optional<bool> died;                         // out of memory, where the file tells
-  std::int32_t memory_stage = -1;                   // stage the memory figures belong to; -1 worst
-  double extra_seconds = 0;  // documented stall of that software (e.g. polling p2p), a named physical input
-  std::string group;         // scoring group ("healthy", "before_pipeline_repair", ...)
+  std::vector<std::pair<Metric, double>>
+      measured;                    // in the unit of the metric's name: seconds, bytes, tokens/s, TFLOP/s; MFU a share
+  FlopsConvention flops;           // under which TFLOP/s and MFU were counted
+  double peak_flops_for_mfu = 0;   // the denominator the source used, FLOP/s
+  std::optional<bool> died;        // out of memory, where the file tells
+  std::int32_t memory_stage = -1;  // stage the memory figures belong to; -1 worst
+  double extra_seconds = 0;        // documented stall of that software (e.g. polling p2p), a named physical input
+  std::string group;               // scoring group ("healthy", "before_pipeline_repair", ...)
+
+  // Physical inputs that a recipe does not hold: how that software and that cluster differed from the presets.
+  std::int64_t gpus = 0;  // GPUs of the run; fewer than the cluster's when a node is used in part. 0: all of them
+  std::shared_ptr<const RuleSet>
+      rules;            // what the rows' own arguments change in the rule set; null: the preset of base.framework
+  Seconds layer_floor;  // least time of one layer and micro-batch, forward + backward (measured host or network latency)
+  double activation_offload = 0;        // share of every in-flight chunk's saved activations that lies in host memory
+  std::vector<std::string> conditions;  // these inputs in words, with their source
 };
 
 struct SkippedRow {
@@ -49,7 +61,9 @@ struct SkippedRow {
 
 struct MeasuredTable {
   std::string path;
+  std::string family;  // how the table was recognised: "megatron_lm_ci_golden", "nccl_busbw", ...
   std::vector<MeasuredRun> runs;
+  std::vector<MeasuredKernel> kernels;
   std::vector<SkippedRow> skipped;
 };
 
@@ -60,6 +74,7 @@ struct ValidationRow {
   double measured = 0, predicted = 0, low = 0, high = 0;
   double error = 0;  // predicted/measured - 1
   std::string group;
+  std::string searched;  // fields the source does not say, found by search: "recompute,vpp"; empty when all were printed
   friend bool operator==(const ValidationRow&, const ValidationRow&) = default;
 };
 
@@ -71,6 +86,13 @@ struct MetricSummary {
   friend bool operator==(const MetricSummary&, const MetricSummary&) = default;
 };
 
+/// Errors of the rows of one scoring group.
+struct GroupSummary {
+  std::string group;
+  std::vector<MetricSummary> summary;
+  friend bool operator==(const GroupSummary&, const GroupSummary&) = default;
+};
+
 struct OutOfMemoryScore {
   std::int64_t rows = 0, decided = 0, right = 0, at_risk = 0, dead_called_fits = 0, live_called_oom = 0;
   friend bool operator==(const OutOfMemoryScore&, const OutOfMemoryScore&) = default;
@@ -80,6 +102,7 @@ struct ValidationResult {
   std::string path;
   std::vector<ValidationRow> rows;
   std::vector<MetricSummary> summary;
+  std::vector<GroupSummary> groups;  // by scoring group, where a file has more than one
   std::optional<OutOfMemoryScore> out_of_memory;
   std::vector<SkippedRow> skipped;
   friend bool operator==(const ValidationResult&, const ValidationResult&) = default;
