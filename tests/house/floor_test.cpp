@@ -1,0 +1,125 @@
+// No floor of the house includes one above it, and each library stays on the floor that may use it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "floors.h"
+
+namespace cpfit::house {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string verdict(std::string_view path, std::string_view line) { return judge_include(path, line).value_or("allowed"); }
+
+/// C++ and CUDA files below the floors and any other top folder of the tree, tests and build folders left out.
+std::vector<fs::path> house_sources(const fs::path& root) {
+  std::vector<fs::path> sources;
+  for (const fs::directory_entry& top : fs::directory_iterator(root)) {
+    const std::string folder = top.path().filename().string();
+    const bool ours =
+        top.is_directory() && !folder.starts_with('.') && folder != "tests" && !fs::exists(top.path() / "CMakeCache.txt");
+    if (!ours) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(top.path())) {
+      const std::string extension = entry.path().extension().string();
+      const std::vector<std::string> kSources = {".h", ".hpp", ".cpp", ".cu", ".cuh"};
+      if (entry.is_regular_file() && std::ranges::find(kSources, extension) != kSources.end()) sources.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(sources);
+  return sources;
+}
+
+TEST(Floors, NoIncludeClimbs) {
+  const fs::path root = CPFIT_SOURCE_DIR;
+  const std::vector<fs::path> sources = house_sources(root);
+  ASSERT_GT(sources.size(), 30U) << "the tree was not found at " << root;
+  for (const fs::path& source : sources) {
+    const std::string path = fs::relative(source, root).generic_string();
+    std::ifstream file(source);
+    ASSERT_TRUE(file) << path;
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+      const std::optional<std::string> wrong = judge_include(path, line);
+      EXPECT_FALSE(wrong) << path << ":" << number << ": " << line << "\n  " << wrong.value_or("");
+    }
+  }
+}
+
+TEST(Floors, EveryRuleNamesThingsThatExist) {
+  const auto known_library = [](std::string_view name) {
+    return std::ranges::any_of(libraries(), [&](const Library& library) { return library.name == name; });
+  };
+  const auto known_folder = [](std::string_view name) {
+    return std::ranges::any_of(floors(), [&](const Floor& floor) { return name.starts_with(floor.folder); });
+  };
+  for (const Floor& floor : floors()) {
+    for (const std::string_view name : floor.libraries) EXPECT_TRUE(known_library(name)) << floor.folder << ": " << name;
+    for (const std::string_view name : floor.in_sources) EXPECT_TRUE(known_library(name)) << floor.folder << ": " << name;
+    for (const std::string_view name : floor.may_include) EXPECT_TRUE(known_folder(name)) << floor.folder << ": " << name;
+  }
+}
+
+// The check itself, on lines planted here.
+
+TEST(FloorCheck, AllowsWhatTheTableAllows) {
+  EXPECT_EQ(verdict("model/memory/plan.cpp", "#include \"model/quantity/units.h\""), "allowed");
+  EXPECT_EQ(verdict("model/memory/plan.h", "#include <vector>"), "allowed");
+  EXPECT_EQ(verdict("sim/plan/search.cpp", "#include <tbb/parallel_for.h>"), "allowed");
+  EXPECT_EQ(verdict("kernels/reference/ring.cpp", "#include \"model/attention/shard.h\""), "allowed");
+  EXPECT_EQ(verdict("model/cluster/routes.cpp", "#include <boost/graph/adjacency_list.hpp>"), "allowed");
+  EXPECT_EQ(verdict("calibrate/fit/surface.cpp", "#include <ceres/ceres.h>"), "allowed");
+  EXPECT_EQ(verdict("db/store.h", "#include <SQLiteCpp/Database.h>"), "allowed");
+  EXPECT_EQ(verdict("cli/plan.cpp", "#include \"kernels/verify/cases.h\""), "allowed");
+  EXPECT_EQ(verdict("gui/window.cpp", "#include <QMainWindow>"), "allowed");
+}
+
+TEST(FloorCheck, CatchesAFloorThatClimbs) {
+  EXPECT_EQ(verdict("model/memory/plan.cpp", "#include \"sim/screen/screen.h\""), "model may not include sim/screen/screen.h");
+  EXPECT_EQ(verdict("sim/plan/search.cpp", "#include \"db/store.h\""), "sim may not include db/store.h");
+  EXPECT_EQ(verdict("db/store.cpp", "#include \"sim/plan/search.h\""), "db may not include sim/plan/search.h");
+  EXPECT_EQ(verdict("kernels/cuda/ring.cu", "#include \"model/memory/ledger.h\""),
+            "kernels/cuda may not include model/memory/ledger.h");
+  EXPECT_EQ(verdict("calibrate/probe/gemm.cpp", "#include \"calibrate/fit/surface.h\""),
+            "calibrate/probe may not include calibrate/fit/surface.h");
+  EXPECT_EQ(verdict("cli/verify.cpp", "#include \"kernels/cuda/ring.h\""), "cli may not include kernels/cuda/ring.h");
+  EXPECT_EQ(verdict("model/quantity/text.cpp", "#include \"model/recipe/recipe.h\""),
+            "model/quantity may not include model/recipe/recipe.h");
+  EXPECT_EQ(verdict("model/a.cpp", "#include <sim/screen/screen.h>"),
+            "model may not include sim/screen/screen.h");  // brackets hide nothing
+}
+
+TEST(FloorCheck, CatchesALibraryOnTheWrongFloor) {
+  EXPECT_EQ(verdict("sim/plan/search.cpp", "#include <boost/graph/dijkstra_shortest_paths.hpp>"), "sim may not use Boost");
+  EXPECT_EQ(verdict("model/recipe/grid.cpp", "#include <boost/graph/graph_traits.hpp>"), "model may not use Boost");
+  EXPECT_EQ(verdict("cli/main.cpp", "#include <SQLiteCpp/Database.h>"), "cli may not use SQLiteCpp");
+  EXPECT_EQ(verdict("calibrate/read/csv.cpp", "#include <Eigen/Dense>"), "calibrate/read may not use Eigen");
+  EXPECT_EQ(verdict("gui/window.cpp", "#include <cuda_runtime.h>"), "gui may not use CUDA");
+  EXPECT_EQ(verdict("cli/main.cpp", "#include <QWidget>"), "cli may not use Qt");
+  EXPECT_THAT(verdict("model/recipe/scenario.h", "#include <toml++/toml.hpp>"), HasSubstr("not in a header"));
+  EXPECT_THAT(verdict("model/memory/plan.cpp", "#include <chrono>"), HasSubstr("no clocks"));
+}
+
+TEST(FloorCheck, CatchesWhatItCannotPlace) {
+  EXPECT_THAT(verdict("model/memory/plan.cpp", "#include \"ledger.h\""), HasSubstr("path from the root"));
+  EXPECT_THAT(verdict("model/memory/plan.cpp", "#include \"../sim/screen/screen.h\""), HasSubstr("path from the root"));
+  EXPECT_THAT(verdict("model/memory/plan.cpp", "#include <absl/strings/str_cat.h>"), HasSubstr("no known library"));
+  EXPECT_THAT(verdict("model/memory/plan.cpp", "#include HEADER"), HasSubstr("literally"));
+  EXPECT_THAT(verdict("attic/old.cpp", "#include <vector>"), HasSubstr("no floor"));
+}
+
+TEST(FloorCheck, ReadsIncludesHoweverTheyAreSpaced) {
+  EXPECT_NE(verdict("model/a.cpp", "  #  include   \"sim/screen/screen.h\"  // why"), "allowed");
+  EXPECT_EQ(verdict("model/a.cpp", "// #include \"sim/screen/screen.h\""), "allowed");
+  EXPECT_EQ(verdict("model/a.cpp", "std::string text = \"sim/screen/screen.h\";"), "allowed");
+}
+
+}  // namespace
+}  // namespace cpfit::house
