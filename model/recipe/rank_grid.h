@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/recipe/recipe.h"
@@ -27,5 +28,12 @@ struct GroupShape {
 
 /// Ranks that share every coordinate but `axis`, in ring order, one vector per group.
 [[nodiscard]] std::vector<std::vector<std::int64_t>> process_groups(const Recipe& recipe, Axis axis);
+/// The same for several axes at once, e.g. {cp, dp}: the ranks that share one optimizer state. Sorted by first rank.
+[[nodiscard]] std::vector<std::vector<std::int64_t>> process_groups(const Recipe& recipe, std::span<const Axis> axes);
+
+/// The two levels of a hierarchical context group: the inner one is the contiguous block of the CP rank list (all-to-all of
+/// a2a+p2p, window of the double ring; 1 for the plain ring, cp for a2a), the outer one strides over it. cp_model.md D.4.
+[[nodiscard]] GroupShape cp_inner_shape(const Recipe& recipe);
+[[nodiscard]] GroupShape cp_outer_shape(const Recipe& recipe);
 
 }  // namespace cpfit

@@ -75,11 +75,40 @@ struct Recipe {
   friend auto operator<=>(const Recipe&, const Recipe&) = default;
 };
 
+/// Ranks of the inner all-to-all group: cp for a2a (whatever a2a_degree says), a2a_degree for a2a+p2p, else 1.
+[[nodiscard]] inline std::int32_t a2a_ranks(const Recipe& recipe) {
+  if (recipe.cp_comm == CpComm::kA2a) return recipe.cp;
+  return recipe.cp_comm == CpComm::kA2aP2p ? recipe.a2a_degree : 1;
+}
+
+inline constexpr std::int32_t kMaxDegree = 1 << 20;               // of one axis, as a person may write it
+inline constexpr std::int64_t kMaxWorld = std::int64_t{1} << 24;  // GPUs of one recipe, as a person may write it
+
 /// Canonical text: "tp=2,cp=4,cp_comm=p2p,pp=1,dp=2,..."; every key that differs from the default is printed, tp/cp/pp/dp always.
+/// Values that follow from others are left out: a2a_degree of a2a (= cp), schedule (interleaved iff vpp > 1).
 [[nodiscard]] std::string to_text(const Recipe& recipe);
 
-/// Reads what to_text prints; keys not named keep the values of `base`. Unknown keys get a suggestion.
+/// Reads what to_text prints; keys not named keep the values of `base`, save what follows from a named key: naming cp or
+/// cp_comm sets an unnamed a2a_degree and window to what that kind means, naming vpp sets an unnamed schedule.
+/// Unknown keys get a suggestion.
 [[nodiscard]] Outcome<Recipe> parse_recipe(std::string_view text, const Recipe& base);
+
+/// The names of all keys of a recipe's text, in the order of the struct.
+[[nodiscard]] std::vector<std::string> recipe_keys();
+
+/// Sets one field by its key, as parse_recipe does; empty when it went well. Used for the keys of scenario files.
+[[nodiscard]] Problems set_recipe_field(Recipe& recipe, std::string_view key, std::string_view value);
+
+/// "none", "selective", "full", "block-5".
+[[nodiscard]] std::string to_text(const Recompute& value);
+[[nodiscard]] Outcome<Recompute> parse_recompute(std::string_view text);
+/// "even", "embedding_loss", "first=7;last=7" (either alone: the other counts as a middle stage), "explicit=2/34*2/3"
+/// (34*2 is thirty-four entries of 2 layers), "cost_balanced".
+[[nodiscard]] std::string to_text(const StageLayout& value);
+[[nodiscard]] Outcome<StageLayout> parse_stage_layout(std::string_view text);
+/// "tp-cp-dp-pp", fastest first. An "ep" (Megatron writes tp-cp-ep-dp-pp) is passed over: dense models have no expert axis.
+[[nodiscard]] std::string to_text(const RankOrder& value);
+[[nodiscard]] Outcome<RankOrder> parse_rank_order(std::string_view text);
 
 [[nodiscard]] std::string_view name_of(CpComm value);
 [[nodiscard]] std::string_view name_of(ShardLayout value);

@@ -22,7 +22,16 @@ struct ResolvedLayout {
 
 /// Resolves the layout; problems say which rule failed and the nearest legal values.
 /// kEven: L divisible by pp*vpp. kEmbeddingAndLossAsLayers: (L+2) divisible by pp*vpp, first chunk and last chunk hold one
-/// layer less. kFirstLast: the middle divides evenly. kCostBalanced (nanotron): greedy by cumulative cost.
+/// layer less (405B: 128 chunks of one, the first only the embedding, the last only the head). kFirstLast: the middle divides
+/// evenly, and each stage over its vpp chunks; an end that is 0 counts as a middle stage. kExplicit: sums to L; only the first
+/// and the last chunk may be empty. kCostBalanced (nanotron, models/base.py): layers cost 4*H*a*d + 3*H*F, the head V*H, the
+/// embedding nothing; in order, the block whose cumulative cost first exceeds total*(k+1)/pp is the last of stage k.
 [[nodiscard]] Outcome<ResolvedLayout> resolve_layout(const Architecture& model, const Recipe& recipe);
+
+/// Layers of the fullest stage, or 0 when the layout does not resolve. Does not allocate: the legality table calls it.
+[[nodiscard]] std::int64_t layers_of_fullest_stage(const Architecture& model, const Recipe& recipe);
+
+/// What is wrong with the layout and what to write instead; empty when it resolves.
+[[nodiscard]] Problems layout_problems(const Architecture& model, const Recipe& recipe);
 
 }  // namespace cpfit
