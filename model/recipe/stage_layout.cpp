@@ -12,6 +12,11 @@ namespace cpfit {
 
 namespace {
 
+// nanotron's blocks after the layers, in order: final norm, head, cast to fp32, loss. Only the head costs anything, but each of
+// them can be the whole content of a stage.
+constexpr std::int64_t kBlocksAfterLayers = 4;
+constexpr std::int64_t kHeadAfterLayers = 1;
+
 enum class Fault : std::uint8_t {
   kNone,
   kTooManyStages,
@@ -88,18 +93,23 @@ Fault spread(const Architecture& model, const Recipe& recipe, Put put) {
       if (vpp != 1) return Fault::kVpp;
       const std::int64_t matrices = model.gated() ? 3 : 2;
       const std::int64_t layer_cost = model.hidden * (4 * model.heads * model.head_dim + matrices * model.ffn_hidden);
-      const std::int64_t total = layers * layer_cost + model.vocab * model.hidden;
-      std::int64_t stage = 0;
+      const std::int64_t head_cost = model.vocab * model.hidden;
+      const std::int64_t total = layers * layer_cost + head_cost;
+      std::int64_t stage = 0;  // of the next block
       std::int64_t held = 0;
-      for (std::int64_t done = 1; done <= layers; ++done) {
-        ++held;
-        if (done * layer_cost * pp > total * (stage + 1) && stage < pp - 1) {
+      std::int64_t sum = 0;
+      for (std::int64_t block = 0; block < layers + kBlocksAfterLayers; ++block) {
+        const bool is_layer = block < layers;
+        if (stage == pp) return Fault::kEmptyChunk;
+        held += is_layer ? 1 : 0;
+        sum += is_layer ? layer_cost : block == layers + kHeadAfterLayers ? head_cost : 0;
+        const bool is_last = block == layers + kBlocksAfterLayers - 1;
+        if (is_last || (stage < pp - 1 && sum * pp > total * (stage + 1))) {
           put(stage++, held);
           held = 0;
         }
       }
-      if (stage != pp - 1) return Fault::kEmptyChunk;  // the head is one block: no stage may be left without any
-      put(stage, held);                                // and the head, perhaps alone
+      if (stage != pp) return Fault::kEmptyChunk;
       return Fault::kNone;
     }
   }
