@@ -29,6 +29,8 @@ struct Requirements {
   double memory_margin_share = 0.05;   // of the device's capacity that must stay free, beyond the upper bound's own spread
   double exposed_budget_share = 0.05;  // of the step that CP communication may stay exposed and still count as hidden
   double min_tokens_per_second_per_gpu = 0.0;
+  double throughput_tolerance_share =
+      0.05;  // a smaller CP degree may be this much slower than the fastest feasible recipe and still ship
 };
 
 struct Scenario {

@@ -13,10 +13,10 @@ namespace cpfit {
 
 /// Tensor parallelism, one layer, one micro-batch. Buffers are full (gathered) sizes.
 struct TpTraffic {
-  Bytes activation;            // T*H*2: one gathered hidden tensor
-  Bytes gather;                // what an all-gather moves: FP8 linears gather their inputs in one byte
-  std::int32_t forward_gathers = 0, forward_scatters = 0;    // with sequence parallelism: 2 and 2
-  std::int32_t backward_gathers = 0, backward_scatters = 0;  // 4 and 2: two of the gathers re-gather saved inputs for wgrad
+  Bytes activation;  // T*H*2: one gathered hidden tensor
+  Bytes gather;      // what an all-gather moves: FP8 linears gather their inputs in one byte
+  std::int32_t forward_gathers = 0, forward_scatters = 0;          // with sequence parallelism: 2 and 2
+  std::int32_t backward_gathers = 0, backward_scatters = 0;        // 4 and 2: two of the gathers re-gather saved inputs for wgrad
   std::int32_t forward_all_reduces = 0, backward_all_reduces = 0;  // without: 2 and 2
 };
 [[nodiscard]] TpTraffic tp_traffic(const Architecture& model, const Training& training, const Recipe& recipe);
@@ -26,10 +26,10 @@ struct TpTraffic {
 
 /// Data parallelism per step over D = dp*cp ranks; `parameters` are those of one rank.
 struct DpTraffic {
-  std::int64_t ranks = 1;       // D
-  Bytes reduce_scatter;         // full buffer; with no sharding this is an all-reduce of the same buffer
-  Bytes all_gather;             // full buffer of parameters, 0 without state sharding
-  bool all_reduce = false;      // no state sharding
+  std::int64_t ranks = 1;                    // D
+  Bytes reduce_scatter;                      // full buffer; with no sharding this is an all-reduce of the same buffer
+  Bytes all_gather;                          // full buffer of parameters, 0 without state sharding
+  bool all_reduce = false;                   // no state sharding
   std::int32_t gathers_per_micro_batch = 0;  // zero3: parameters are gathered again for forward and backward
 };
 [[nodiscard]] DpTraffic dp_traffic(double parameters, const Training& training, const Recipe& recipe, const RuleSet& rules);

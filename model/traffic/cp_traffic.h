@@ -21,31 +21,33 @@ struct CpTensors {
 };
 [[nodiscard]] CpTensors cp_tensors(const Architecture& model, const Training& training, const Recipe& recipe);
 
-/// One phase (forward or backward) of one layer. A strategy uses some of the parts: a ring, an inner ring, a gather, head exchanges.
+/// One phase (forward or backward) of one layer. A strategy uses some of the parts: a ring, an inner ring, a gather, head
+/// exchanges.
 struct CpPhaseTraffic {
-  std::int32_t ring_hops = 0;       // messages of the (outer) ring, r-1 or r of them
-  Bytes first_message;              // TE backward: KV, then 2*KV, last KV; else all equal
+  std::int32_t ring_hops = 0;  // messages of the (outer) ring, r-1 or r of them
+  Bytes first_message;         // TE backward: KV, then 2*KV, last KV; else all equal
   Bytes middle_message;
   Bytes last_message;
-  Bytes homecoming;                 // fp32-dKV codes: one more hop with nothing to hide behind
+  Bytes homecoming;                   // fp32-dKV codes: one more hop with nothing to hide behind
   std::int32_t messages_per_hop = 1;  // 2 when K and V travel apart
-  std::int32_t inner_hops = 0;      // double ring: hops inside one window, per window
+  std::int32_t inner_hops = 0;        // double ring: hops inside one window, per window
   Bytes inner_message;
-  Bytes gather;                     // full gathered K/V buffer of an all-gather (0: none)
-  Bytes scatter;                    // full dK/dV buffer of a reduce-scatter (0: none)
-  Bytes exchange;                   // per-rank input bytes of the all-to-alls over the a2a group together
-  std::int32_t exchanges = 0;       // how many all-to-alls
-  Bytes sent;                       // all bytes this rank sends in the phase
+  Bytes gather;                // full gathered K/V buffer of an all-gather (0: none)
+  Bytes scatter;               // full dK/dV buffer of a reduce-scatter (0: none)
+  Bytes exchange;              // per-rank input bytes of the all-to-alls over the a2a group together
+  std::int32_t exchanges = 0;  // how many all-to-alls
+  Bytes sent;                  // all bytes this rank sends in the phase
 };
 
 struct CpTraffic {
-  std::int32_t ring = 1;       // ranks of the (outer) ring: cp, r = cp/u, or W
-  std::int32_t inner = 1;      // ranks of the inner group: a2a degree u or window w
+  std::int32_t ring = 1;   // ranks of the (outer) ring: cp, r = cp/u, or W
+  std::int32_t inner = 1;  // ranks of the inner group: a2a degree u or window w
   CpPhaseTraffic forward;
   CpPhaseTraffic backward;
 };
 
 /// Traffic of the recipe's CP strategy under the rule set. cp = 1: all zero.
-[[nodiscard]] CpTraffic cp_traffic(const Architecture& model, const Training& training, const Recipe& recipe, const RuleSet& rules);
+[[nodiscard]] CpTraffic cp_traffic(const Architecture& model, const Training& training, const Recipe& recipe,
+                                   const RuleSet& rules);
 
 }  // namespace cpfit

@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/quantity/text.h"
+#include "sim/plan/explain.h"
+
+namespace cpfit {
+
+bool is_policy_field(const std::string& field) {
+  static const char* const kFields[] = {"recompute", "micro_batch", "state_sharding", "precision"};
+  return std::any_of(std::begin(kFields), std::end(kFields), [&](const char* name) { return field == name; });
+}
+
+void annotate(Workbench& bench, const Training& training, const std::optional<Candidate>& control, Candidate& candidate) {
+  candidate.differs.clear();
+  const Verdict verdict = judge_candidate(candidate, bench.scenario().requirements);
+  if (!verdict.feasible()) candidate.reasons.push_back(verdict.sentence);
+  if (!candidate.in_range) candidate.reasons.push_back("an operator lies outside the measured range of its rate surface");
+  if (!control) return;
+  candidate.differs = differences(control->recipe, candidate.recipe);
+  if (candidate.verdict.fit != Fit::kFits || control->verdict.fit == Fit::kFits) return;
+
+  std::vector<std::string> policy;
+  for (const std::string& field : candidate.differs) {
+    if (is_policy_field(field)) policy.push_back(field);
+  }
+  if (policy.empty()) return;
+  Recipe twin = candidate.recipe;
+  twin.recompute = control->recipe.recompute;
+  twin.micro_batch = control->recipe.micro_batch;
+  twin.state_sharding = control->recipe.state_sharding;
+  twin.precision = control->recipe.precision;
+  const Outcome<Candidate> same_policy = bench.evaluate(training, twin);
+  std::string changed;
+  for (const std::string& field : policy) changed += (changed.empty() ? "" : ", ") + field;
+  if (!same_policy.ok()) {
+    candidate.reasons.push_back(
+        fmt::format("fits with a changed {}; with the control's the recipe is not legal: not a gain of CP", changed));
+  } else if (same_policy->verdict.fit != Fit::kFits) {
+    const Verdict miss = judge_candidate(*same_policy, bench.scenario().requirements);
+    candidate.reasons.push_back(
+        fmt::format("fits only because {} changed; with the control's, {}: not a gain of CP", changed, miss.sentence));
+  }
+}
+
+}  // namespace cpfit

@@ -1,0 +1,30 @@
+// Sentences about candidates: how one differs from the control and whether CP made it fit, why the neighbours of the shipped
+// recipe were not taken, which other levers would help.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "model/record/run.h"
+#include "sim/plan/verdict.h"
+#include "sim/plan/workbench.h"
+
+namespace cpfit {
+
+/// Fields besides the degrees that change memory: a fit won by them is never a gain of CP.
+[[nodiscard]] bool is_policy_field(const std::string& field);
+
+/// Fills differs and reasons of a candidate against the control. When the control does not fit and the candidate does although
+/// its recompute, micro-batch, state sharding or precision differ, the candidate is evaluated again with the control's: if that
+/// twin does not fit, the candidate fits only because of the change, and says so.
+void annotate(Workbench& bench, const Training& training, const std::optional<Candidate>& control, Candidate& candidate);
+
+/// Neighbours of the ship: the best recipe of every other CP degree under the same policy, and one step along each axis.
+[[nodiscard]] std::vector<Neighbour> explain_neighbours(Workbench& bench, const Training& training,
+                                                        const std::vector<Candidate>& candidates, const Candidate& ship);
+
+/// Other levers, by gain: tried on `base`, the recipe nearest to feasible. Gains are seconds exposed or bytes, as a share of
+/// what is missing.
+[[nodiscard]] std::vector<Lever> rank_levers(Workbench& bench, const Training& training, const Candidate& base);
+
+}  // namespace cpfit

@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "model/quantity/text.h"
+#include "sim/plan/explain.h"
+
+namespace cpfit {
+
+namespace {
+
+std::string degrees(const Recipe& recipe) {
+  std::string text = fmt::format("cp={} tp={} pp={} dp={}", recipe.cp, recipe.tp, recipe.pp, recipe.dp);
+  if (recipe.cp > 1 && recipe.cp_comm != CpComm::kP2p) text += fmt::format(" ({})", name_of(recipe.cp_comm));
+  return text;
+}
+
+/// Why `other` was not taken although it may be feasible.
+Neighbour compare(const Candidate& other, const Candidate& ship, const Requirements& requirements) {
+  Neighbour neighbour;
+  neighbour.candidate = other;
+  const Verdict verdict = judge_candidate(other, requirements);
+  if (!verdict.feasible()) {
+    neighbour.rule = verdict.rule;
+    neighbour.amount = verdict.amount;
+    neighbour.unit = verdict.unit;
+    neighbour.sentence = verdict.sentence + fmt::format(" ({})", degrees(other.recipe));
+    return neighbour;
+  }
+  const double slower = other.time.step() / ship.time.step() - 1.0;
+  neighbour.amount = slower;
+  neighbour.unit = "share";
+  if (slower > 0.0) {
+    neighbour.rule = "slower";
+    neighbour.sentence =
+        fmt::format("{} fits and hides its traffic, but its step is {} longer", degrees(other.recipe), print_share(slower));
+  } else {
+    neighbour.rule = "larger_cp";
+    neighbour.sentence = fmt::format("{} fits and hides its traffic and is {} faster: within the tolerance, and cp={} is enough",
+                                     degrees(other.recipe), print_share(-slower), ship.recipe.cp);
+  }
+  return neighbour;
+}
+
+/// One step along an axis with the others kept and dp making up the world; empty when the degrees do not divide.
+std::vector<Recipe> axis_steps(const Recipe& ship) {
+  std::vector<Recipe> steps;
+  const auto with = [&](std::int32_t tp, std::int32_t cp, std::int32_t pp) {
+    const std::int64_t used = std::int64_t{tp} * cp * pp;
+    if (tp < 1 || cp < 1 || pp < 1 || used < 1 || ship.world() % used != 0) return;
+    Recipe recipe = ship;
+    recipe.tp = tp;
+    recipe.cp = cp;
+    recipe.pp = pp;
+    recipe.dp = static_cast<std::int32_t>(ship.world() / used);
+    recipe.sequence_parallel = tp > 1 && (ship.sequence_parallel || ship.tp == 1);
+    if (cp != ship.cp) {
+      if (recipe.cp_comm == CpComm::kA2a) recipe.a2a_degree = cp;
+      if (cp == 1) recipe.a2a_degree = recipe.window = 1;
+    }
+    if (pp == 1) {
+      recipe.vpp = 1;
+      recipe.stage_layout = StageLayout{};
+      recipe.schedule = Schedule::kOneFOneB;
+    }
+    steps.push_back(recipe);
+  };
+  if (ship.cp % 2 == 0) with(ship.tp, ship.cp / 2, ship.pp);
+  with(ship.tp, ship.cp * 2, ship.pp);
+  if (ship.tp % 2 == 0) with(ship.tp / 2, ship.cp, ship.pp);
+  with(ship.tp * 2, ship.cp, ship.pp);
+  if (ship.pp % 2 == 0) with(ship.tp, ship.cp, ship.pp / 2);
+  with(ship.tp, ship.cp, ship.pp * 2);
+  return steps;
+}
+
+}  // namespace
+
+std::vector<Neighbour> explain_neighbours(Workbench& bench, const Training& training, const std::vector<Candidate>& candidates,
+                                          const Candidate& ship) {
+  const Requirements& requirements = bench.scenario().requirements;
+  std::vector<Neighbour> neighbours;
+  std::set<Recipe> seen{ship.recipe};
+  std::set<std::int32_t> cps;
+  for (const Candidate& candidate : candidates) cps.insert(candidate.recipe.cp);
+  for (const std::int32_t cp : cps) {
+    if (cp == ship.recipe.cp) continue;
+    const auto best = best_of_cp(candidates, requirements, cp, ship.recipe.recompute, ship.recipe.precision);
+    if (!best || !seen.insert(candidates[*best].recipe).second) continue;
+    neighbours.push_back(compare(candidates[*best], ship, requirements));
+  }
+  for (const Recipe& recipe : axis_steps(ship.recipe)) {
+    if (!seen.insert(recipe).second) continue;
+    const Outcome<Candidate> candidate = bench.evaluate(training, recipe);
+    if (candidate.ok()) {
+      neighbours.push_back(compare(*candidate, ship, requirements));
+      continue;
+    }
+    const Problem& first = candidate.problems().front();
+    Neighbour neighbour;
+    neighbour.candidate.recipe = recipe;
+    neighbour.rule = first.code;
+    neighbour.unit = "";
+    neighbour.sentence = fmt::format("{} is not legal: {}", degrees(recipe), first.message);
+    neighbours.push_back(neighbour);
+  }
+  return neighbours;
+}
+
+}  // namespace cpfit

@@ -1,0 +1,181 @@
+#include "sim/screen/attention_cost.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/screen/ring_time.h"
+
+namespace cpfit::operators {
+
+double StepTimes::forward_total() const { return std::accumulate(forward.begin(), forward.end(), 0.0); }
+double StepTimes::backward_total() const { return std::accumulate(backward.begin(), backward.end(), 0.0); }
+
+namespace {
+
+/// Link figures of the two groups a strategy may use.
+struct Networks {
+  const GroupNetwork* ring;
+  const GroupNetwork* inner;
+};
+
+double hop_seconds(const ScreenContext& context, const HopNetwork& hop, Bytes bytes, int messages) {
+  if (bytes.value() <= 0.0) return 0.0;
+  const Rated each = message_time(context.rates, hop.slowest, hop.rate, hop.latency, bytes / messages);
+  return each.time.value() * messages;
+}
+
+double collective_seconds(const ScreenContext& context, const GroupNetwork& group, CollectiveKind kind, std::int32_t ranks,
+                          Bytes bytes) {
+  if (bytes.value() <= 0.0 || ranks <= 1) return 0.0;
+  const BytesPerSecond rate = kind == CollectiveKind::kAllToAll ? group.alltoall_rate : group.collective_rate;
+  return collective_time(context.rates, kind, group.collective_link, rate, group.ring.latency, ranks, bytes).time.value();
+}
+
+/// All head exchanges of one phase; nothing hides them but the reordering copies.
+double exchange_seconds(const ScreenContext& context, const GroupNetwork& inner, const CpPhaseTraffic& phase,
+                        std::int32_t ranks) {
+  if (phase.exchanges == 0) return 0.0;
+  const Bytes each = phase.exchange / phase.exchanges;
+  return collective_seconds(context, inner, CollectiveKind::kAllToAll, ranks, each) * phase.exchanges;
+}
+
+/// Time the phase's steps take with their ring. `hop` is the time of a message of the given bytes.
+struct RingResult {
+  double total = 0;     // steps with their messages
+  double messages = 0;  // sum of message times, hidden or not
+};
+
+RingResult ring_forward(const ScreenContext& context, const CpTraffic& traffic, const Networks& net,
+                        const std::vector<double>& c) {
+  const CpPhaseTraffic& phase = traffic.forward;
+  RingResult result;
+  if (phase.gather.value() > 0.0) {
+    const bool behind_first = context.rules.kv_exchange == KvExchange::kAllGatherOnce && traffic.ring > 1;
+    const GroupNetwork& group = behind_first ? *net.ring : *net.inner;
+    const std::int32_t ranks = behind_first ? traffic.ring : traffic.inner;
+    const double gather = collective_seconds(context, group, CollectiveKind::kAllGather, ranks, phase.gather);
+    result.messages = gather;
+    const double sum = std::accumulate(c.begin(), c.end(), 0.0);
+    result.total = behind_first ? gather_behind_first_step(c, gather).value() : sum + gather;
+    return result;
+  }
+  if (phase.ring_hops == 0) {
+    result.total = std::accumulate(c.begin(), c.end(), 0.0);
+    return result;
+  }
+  const double m = hop_seconds(context, net.ring->ring, phase.first_message, phase.messages_per_hop);
+  result.messages = m * phase.ring_hops;
+  result.total =
+      context.rules.ring_buffers == RingBuffers::kAllSteps ? ring_prefetching(c, m).value() : ring_two_slots(c, m).value();
+  return result;
+}
+
+RingResult ring_backward(const ScreenContext& context, const CpTraffic& traffic, const Networks& net,
+                         const std::vector<double>& c) {
+  const CpPhaseTraffic& phase = traffic.backward;
+  RingResult result;
+  double extra = 0.0;
+  std::vector<double> steps = c;
+  if (phase.gather.value() > 0.0) {
+    const bool behind_first = context.rules.kv_exchange == KvExchange::kAllGatherOnce && traffic.ring > 1;
+    const GroupNetwork& group = behind_first ? *net.ring : *net.inner;
+    const std::int32_t ranks = behind_first ? traffic.ring : traffic.inner;
+    const double gather = collective_seconds(context, group, CollectiveKind::kAllGather, ranks, phase.gather);
+    const double scatter = collective_seconds(context, group, CollectiveKind::kReduceScatter, ranks, phase.scatter);
+    result.messages = gather + scatter;
+    if (behind_first && !steps.empty()) {
+      steps[0] = std::max(steps[0], gather);
+    } else {
+      extra += gather;
+    }
+    extra += scatter;
+  }
+  if (phase.ring_hops > 0) {
+    const auto hop = [&](Bytes bytes) { return hop_seconds(context, net.ring->ring, bytes, phase.messages_per_hop); };
+    const double first = hop(phase.first_message), middle = hop(phase.middle_message), last = hop(phase.last_message);
+    if (phase.homecoming.value() > 0.0) {
+      const double home = hop(phase.homecoming);
+      result.messages += middle * phase.ring_hops + home;
+      result.total = ring_two_slots(steps, middle).value() + home;
+    } else {
+      result.messages += first + middle * std::max(0, phase.ring_hops - 2) + last;
+      result.total = ring_waiting_backward(steps, first, middle, last).value();
+    }
+  } else {
+    result.total = std::accumulate(steps.begin(), steps.end(), 0.0);
+  }
+  result.total += extra;
+  return result;
+}
+
+/// Double ring: inside a window the inner ring with two slots; the next window's K and V travel meanwhile.
+RingResult double_ring(const ScreenContext& context, const CpTraffic& traffic, const CpPhaseTraffic& phase, const Networks& net,
+                       const std::vector<double>& c) {
+  RingResult result;
+  const std::size_t w = static_cast<std::size_t>(traffic.inner);
+  const double inner = hop_seconds(context, net.inner->ring, phase.inner_message, phase.messages_per_hop);
+  const double outer = traffic.ring > 1 ? hop_seconds(context, net.ring->ring, phase.first_message, phase.messages_per_hop) : 0.0;
+  for (std::size_t begin = 0; begin < c.size(); begin += w) {
+    const std::size_t count = std::min(w, c.size() - begin);
+    const double window = ring_two_slots(std::span(c).subspan(begin, count), inner).value();
+    const bool last = begin + w >= c.size();
+    result.total += last ? window : std::max(window, outer);
+    result.messages += inner * static_cast<double>(count - 1) + (last ? 0.0 : outer);
+  }
+  if (phase.homecoming.value() > 0.0) {
+    const double home = hop_seconds(context, traffic.ring > 1 ? net.ring->ring : net.inner->ring, phase.homecoming, 1);
+    result.total += home;
+    result.messages += home;
+  }
+  return result;
+}
+
+void add_phase(const ScreenContext& context, const RingResult& ring, double kernels, double exchange, double variance,
+               LinkClass link, Cost& cost, Seconds& exposed) {
+  // Kernels run slower while messages pass beside them: the slowdown is time that communication costs, so it counts as exposed.
+  const double waiting = std::max(0.0, ring.total - kernels);
+  const double hidden = std::min(kernels, std::max(0.0, ring.messages - waiting));
+  const double slowed = hidden * (overlap_slowdown(context.rates, link) - 1.0);
+  cost.compute += Seconds(kernels);
+  cost.cp += Seconds(waiting + slowed + exchange);
+  cost.variance += variance;
+  exposed += Seconds(waiting + slowed + exchange);
+}
+
+}  // namespace
+
+void add_attention(const ScreenContext& context, const Recipe& recipe, const StepTimes& steps, Cost& forward, Cost& backward,
+                   CpExposure& exposure) {
+  if (recipe.cp == 1) {
+    forward.compute += Seconds(steps.forward_total());
+    forward.variance += steps.forward_variance;
+    backward.compute += Seconds(steps.backward_total());
+    backward.variance += steps.backward_variance;
+    return;
+  }
+  const CpTraffic traffic = cp_traffic(context.model, context.training, recipe, context.rules);
+  const GroupShapes shapes = group_shapes(recipe);
+  const Networks net{&context.network.at(shapes.cp_ring), &context.network.at(shapes.cp_inner)};
+  const bool double_ringed = recipe.cp_comm == CpComm::kDoubleRing;
+  const RingResult f = double_ringed ? double_ring(context, traffic, traffic.forward, net, steps.forward)
+                                     : ring_forward(context, traffic, net, steps.forward);
+  const RingResult b = double_ringed ? double_ring(context, traffic, traffic.backward, net, steps.backward)
+                                     : ring_backward(context, traffic, net, steps.backward);
+  const LinkClass link = traffic.ring > 1 ? net.ring->ring.slowest : net.inner->collective_link;
+  add_phase(context, f, steps.forward_total(), exchange_seconds(context, *net.inner, traffic.forward, traffic.inner),
+            steps.forward_variance, link, forward, exposure.forward_exposed);
+  add_phase(context, b, steps.backward_total(), exchange_seconds(context, *net.inner, traffic.backward, traffic.inner),
+            steps.backward_variance, link, backward, exposure.backward_exposed);
+
+  exposure.bytes_sent_per_layer = traffic.forward.sent + traffic.backward.sent;
+  exposure.crosses_node = (traffic.ring > 1 && net.ring->domains > 1) || (traffic.inner > 1 && net.inner->domains > 1);
+  if (traffic.ring > 1) {
+    exposure.forward_message =
+        Seconds(hop_seconds(context, net.ring->ring, traffic.forward.first_message, traffic.forward.messages_per_hop));
+    exposure.backward_message =
+        Seconds(hop_seconds(context, net.ring->ring, traffic.backward.middle_message, traffic.backward.messages_per_hop));
+    exposure.forward_step_compute = Seconds(*std::min_element(steps.forward.begin(), steps.forward.end()));
+  }
+}
+
+}  // namespace cpfit::operators

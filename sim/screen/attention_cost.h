@@ -1,0 +1,29 @@
+// Core attention of one layer with its context-parallel communication: kernels per ring step on the slowest rank, messages on
+// the slowest hop, and what stays exposed by the recurrence of the implementation. Private to the screen.
+#pragma once
+
+#include <vector>
+
+#include "model/traffic/cp_traffic.h"
+#include "sim/screen/operators.h"
+
+namespace cpfit::operators {
+
+/// Kernel times of one rank by ring step, isolated kernels times the training factor.
+struct StepTimes {
+  std::vector<double> forward, backward;  // (steps) seconds
+  double forward_variance = 0, backward_variance = 0;
+  bool in_range = true;
+  [[nodiscard]] double forward_total() const;
+  [[nodiscard]] double backward_total() const;
+};
+
+/// Steps of the slowest rank. `windowed`: the layer attends through the model's sliding window.
+[[nodiscard]] StepTimes attention_steps(const ScreenContext& context, const Recipe& recipe, const RankShape& shape,
+                                        bool windowed);
+
+/// Adds core attention and its communication of one layer to forward and backward; fills `exposure`.
+void add_attention(const ScreenContext& context, const Recipe& recipe, const StepTimes& steps, Cost& forward, Cost& backward,
+                   CpExposure& exposure);
+
+}  // namespace cpfit::operators

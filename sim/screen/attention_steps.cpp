@@ -1,0 +1,133 @@
+// Which kernels a rank runs in each ring step, from the shared work counts of model/attention, and what they take.
+#include <algorithm>
+
+#include "model/attention/document_mix.h"
+#include "model/attention/packed_work.h"
+#include "model/attention/ring_work.h"
+#include "sim/screen/attention_cost.h"
+
+namespace cpfit::operators {
+
+namespace {
+
+using attention::BlockKind;
+using attention::Kernel;
+using attention::MaskShape;
+using attention::MaskView;
+using attention::Shard;
+using attention::StepWork;
+
+attention::Layout layout_of(ShardLayout layout) {
+  switch (layout) {
+    case ShardLayout::kZigzag:
+      return attention::Layout::kZigzag;
+    case ShardLayout::kContiguous:
+      return attention::Layout::kContiguous;
+    case ShardLayout::kStriped:
+      return attention::Layout::kStriped;
+  }
+  return attention::Layout::kZigzag;
+}
+
+MaskView mask_of(const ScreenContext& context, bool windowed) {
+  if (windowed) {
+    const std::int64_t window = context.training.mask.window > 0 ? context.training.mask.window : context.model.sliding_window;
+    return {MaskShape::kWindow, window, nullptr, 0};
+  }
+  return {context.training.mask.kind == MaskKind::kFull ? MaskShape::kFull : MaskShape::kCausal, 0, nullptr, 0};
+}
+
+/// Adds one kernel to a step's forward and backward time. `heads_share`: of this rank's heads (1/u after a head exchange).
+struct StepTimer {
+  const ScreenContext& context;
+  const Recipe& recipe;
+  const RankShape& shape;
+  StepTimes& times;
+
+  void add(std::size_t step, const Kernel& kernel, double heads_share) const {
+    if (kernel.pairs <= 0.0) return;
+    // A varlen call is as wide as its documents are many and as long as their mean; a mixed block still walks its diagonal.
+    const double documents = std::max(1.0, kernel.documents);
+    AttentionShape work;
+    work.batch = std::max<std::int64_t>(1, static_cast<std::int64_t>(recipe.micro_batch * documents + 0.5));
+    work.q_len = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(kernel.q_len) / documents + 0.5));
+    work.kv_len = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(kernel.kv_len) / documents + 0.5));
+    work.pairs = kernel.pairs / documents;
+    work.causal = kernel.kind != BlockKind::kFull;
+    work.heads = std::max<std::int64_t>(1, static_cast<std::int64_t>(shape.heads * heads_share + 0.5));
+    work.kv_heads = std::max<std::int64_t>(1, static_cast<std::int64_t>(shape.kv_heads * heads_share + 0.5));
+    work.head_dim = context.model.head_dim;
+    record(attention_time(context.rates, work, AttentionPass::kForward, shape.library), times.forward[step],
+           times.forward_variance);
+    record(attention_time(context.rates, work, AttentionPass::kBackward, shape.library), times.backward[step],
+           times.backward_variance);
+  }
+
+  void record(const Rated& rated, double& seconds, double& variance) const {
+    const double time = rated.time.value() * shape.factors.attention;
+    seconds += time;
+    variance += time * rated.relative_sigma * time * rated.relative_sigma;
+    times.in_range = times.in_range && rated.in_range;
+  }
+};
+
+/// The work of `rank` in every step of the recipe's strategy.
+template <class Visit>
+void for_each_kernel(const ScreenContext& context, const Recipe& recipe, const MaskView& mask, std::int32_t rank, Visit visit) {
+  const std::int64_t sequence = context.training.sequence.count();
+  const bool packed = context.training.mask.kind == MaskKind::kDocuments;
+  const auto& documents = context.training.mask.documents;
+  // After a head exchange over u ranks a rank holds u neighbouring shards with 1/u of the heads: the ring sees cp/u ranks.
+  const std::int32_t u = a2a_ranks(recipe);
+  const std::int32_t ring = recipe.cp / u;
+  const double heads_share = 1.0 / u;
+  const auto all_of = [&](std::size_t step, const StepWork& work) {
+    for (std::int32_t i = 0; i < work.count; ++i) visit(step, work.kernel[i], heads_share);
+  };
+  if (ring == 1) {
+    all_of(0, packed ? attention::mean_packed_step(documents, 1, mask.window, 0, 0) : attention::whole_sequence(mask, sequence));
+    return;
+  }
+  const Shard shard{layout_of(recipe.shard_layout), sequence, ring};
+  if (recipe.cp_comm == CpComm::kAllGather && !packed) {
+    all_of(0, attention::all_gather(shard, mask, rank));
+    return;
+  }
+  for (std::int32_t step = 0; step < ring; ++step) {
+    const std::int32_t owner = recipe.cp_comm == CpComm::kDoubleRing
+                                   ? attention::double_ring_owner(ring, recipe.window, rank, step)
+                                   : attention::ring_owner(ring, rank, step);
+    const std::size_t at = recipe.cp_comm == CpComm::kAllGather ? 0 : static_cast<std::size_t>(step);
+    all_of(at, packed ? attention::mean_packed_step(documents, ring, mask.window, rank, owner)
+                      : attention::ring_step(shard, mask, rank, owner));
+  }
+}
+
+}  // namespace
+
+StepTimes attention_steps(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool windowed) {
+  const MaskView mask = mask_of(context, windowed);
+  const std::int32_t ring = recipe.cp / a2a_ranks(recipe);
+  // Zigzag balances attended pairs, not seconds (rank 0 and rank ring-1 run differently shaped rectangles), contiguous shards
+  // load the last rank most: the slower of the two ends sets the pace of the ring.
+  StepTimes slowest;
+  for (const std::int32_t rank : {ring - 1, 0}) {
+    StepTimes times;
+    const std::size_t steps = recipe.cp_comm == CpComm::kAllGather ? 1 : static_cast<std::size_t>(ring);
+    times.forward.assign(steps, 0.0);
+    times.backward.assign(steps, 0.0);
+    const StepTimer timer{context, recipe, shape, times};
+    for_each_kernel(context, recipe, mask, rank,
+                    [&](std::size_t step, const Kernel& kernel, double share) { timer.add(step, kernel, share); });
+    if (slowest.forward.empty() ||
+        times.forward_total() + times.backward_total() > slowest.forward_total() + slowest.backward_total()) {
+      slowest = std::move(times);
+    }
+    if (ring == 1) break;
+  }
+  // Backward visits the same blocks in the mirrored order: TransformerEngine keeps the diagonal for last.
+  if (context.rules.reverse_ring_in_backward) std::reverse(slowest.backward.begin(), slowest.backward.end());
+  return slowest;
+}
+
+}  // namespace cpfit::operators

@@ -1,0 +1,196 @@
+// From one layer's cost to a step: recompute, pipeline, data parallelism, optimizer; memory and verdict beside it.
+#include <algorithm>
+#include <cmath>
+
+#include "model/traffic/collective_traffic.h"
+#include "model/transformer/flops.h"
+#include "model/transformer/parameters.h"
+#include "sim/screen/layer_cost.h"
+#include "sim/screen/real_tokens.h"
+
+namespace cpfit {
+
+namespace {
+
+/// One micro-batch on one stage.
+struct StageCost {
+  Cost forward, backward;
+  double layers = 0;
+  double recomputed_layers = 0;
+};
+
+double recomputed(const Recipe& recipe, double layers) {
+  if (recipe.recompute.kind == RecomputeKind::kFull) return layers;
+  if (recipe.recompute.kind == RecomputeKind::kBlock) return std::min<double>(layers, recipe.recompute.block_layers);
+  return 0.0;
+}
+
+StageCost stage_cost(const Recipe& recipe, const LayerCost& layer, double layers, bool first, bool last) {
+  StageCost stage;
+  stage.layers = layers;
+  stage.recomputed_layers = recomputed(recipe, layers);
+  stage.forward = layer.forward * layers;
+  stage.backward = layer.backward * layers;
+  stage.backward += layer.forward * stage.recomputed_layers;
+  if (recipe.recompute.kind == RecomputeKind::kSelective) stage.backward += layer.attention_forward * layers;
+  if (first) stage.forward += layer.embedding;
+  if (last) {
+    stage.forward += layer.head_forward;
+    stage.backward += layer.head_backward;
+  }
+  return stage;
+}
+
+double parameters_on_stage(const ScreenContext& context, const Recipe& recipe, const ParameterCount& count, double layers,
+                           bool first, bool last) {
+  const double tp = recipe.tp;
+  const double vocab_rows = static_cast<double>(padded_vocab(context.model.vocab, context.training.vocab_divisor, recipe.tp)) *
+                            static_cast<double>(context.model.hidden) / tp;
+  double parameters = layers * (static_cast<double>(count.layer.sharded()) / tp + static_cast<double>(count.layer.replicated()));
+  if (first) parameters += vocab_rows + static_cast<double>(count.positions);
+  if (last && !(context.model.tied_embeddings && recipe.pp == 1)) parameters += vocab_rows;
+  if (last) parameters += static_cast<double>(count.final_norm);
+  return parameters;
+}
+
+/// Exposed gradient reduction and parameter gather per step.
+double dp_exposed(const ScreenContext& context, const Recipe& recipe, double parameters, const StageCost& stage,
+                  double micro_batches) {
+  const DpTraffic traffic = dp_traffic(parameters, context.training, recipe, context.rules);
+  if (traffic.ranks <= 1) return 0.0;
+  const GroupNetwork& net = context.network.at(group_shapes(recipe).dp);
+  const auto time = [&](CollectiveKind kind, Bytes bytes) {
+    if (bytes.value() <= 0.0) return 0.0;
+    return collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, traffic.ranks, bytes)
+        .time.value();
+  };
+  const double reduce =
+      time(traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter, traffic.reduce_scatter);
+  const double gather = time(CollectiveKind::kAllGather, traffic.all_gather);
+  const double forward = stage.forward.total().value();
+  const double backward = stage.backward.total().value();
+  if (traffic.gathers_per_micro_batch > 0) {
+    // Fully sharded: every micro-batch gathers parameters for forward and for backward and scatters gradients, one layer
+    // ahead of the compute. What exceeds the phase's own compute is exposed, and the first gather of each phase always.
+    const double units = std::max(1.0, stage.layers);
+    const double per_micro_batch =
+        std::max(0.0, gather - forward) + std::max(0.0, gather + reduce - backward) + (2.0 * gather + reduce) / units;
+    return per_micro_batch * micro_batches;
+  }
+  // Overlapped: the reduction may hide behind the last micro-batch's backward, the gather behind the first one's forward; a
+  // measured share stays exposed (late buckets, contention), the rest only as far as there is compute to hide behind.
+  const double share = context.rules.dp_exposed_share;
+  const double reduce_exposed = recipe.overlap_grad_reduce ? std::max(share * reduce, reduce - backward) : reduce;
+  const double gather_exposed = recipe.overlap_param_gather ? std::max(share * gather, gather - forward) : gather;
+  return reduce_exposed + gather_exposed;
+}
+
+/// Pipeline messages on the critical path per step.
+double pp_exposed(const ScreenContext& context, const Recipe& recipe, double micro_batches) {
+  if (recipe.pp <= 1) return 0.0;
+  const GroupNetwork& net = context.network.at(group_shapes(recipe).pp);
+  const Bytes bytes = pp_message(context.model, context.training, recipe);
+  const double message = message_time(context.rates, net.ring.slowest, net.ring.rate, net.ring.latency, bytes).time.value();
+  const double fill = 2.0 * (recipe.pp - 1) * message;  // one forward and one backward pass through the whole pipeline
+  const double steady = 2.0 * recipe.vpp * micro_batches * message;
+  const bool overlapped = recipe.vpp > 1 && recipe.overlap_p2p;
+  return fill + (overlapped ? context.rules.pp_exposed_share : 1.0) * steady;
+}
+
+/// Adam over this rank's shard: gradient, master weight and two moments read; master, moments and the bf16 weight written;
+/// one more pass over the gradients for the clipping norm. 30 + 4 bytes per parameter of the shard.
+double optimizer_seconds(const ScreenContext& context, const Recipe& recipe, double parameters) {
+  const double shards = recipe.state_sharding == StateSharding::kNone ? 1.0 : static_cast<double>(recipe.dp) * recipe.cp;
+  return memory_time(context.rates, Bytes(34.0 * parameters / shards), 4).time.value();
+}
+
+/// Composition of a step from its parts is itself uncertain; relative standard deviation, independent of the operators'.
+constexpr double kCompositionSigma = 0.06;
+constexpr double kNinetyPercent = 1.645;  // standard deviations of a two-sided 90 % interval
+
+double peak_for(const Gpu& gpu, Precision precision) {
+  switch (precision) {
+    case Precision::kBf16:
+      return gpu.bf16.value();
+    case Precision::kFp16:
+      return gpu.fp16.value();
+    case Precision::kNvfp4:
+      return gpu.fp4.value() > 0 ? gpu.fp4.value() : gpu.bf16.value();
+    default:
+      return gpu.fp8.value() > 0 ? gpu.fp8.value() : gpu.bf16.value();
+  }
+}
+
+void add_rates(const ScreenContext& context, const Recipe& recipe, double recomputed_share, Candidate& candidate) {
+  const double step = candidate.time.step().value();
+  const double gpus = static_cast<double>(recipe.world());
+  const double tokens = real_tokens_per_step(context.training);
+  candidate.tokens_per_second_per_gpu = tokens / step / gpus;
+  const TokenFlops flops = forward_flops_per_token(context.model, mean_context(context.model, context.training));
+  const double layers = static_cast<double>(context.model.layers);
+  const double layer_flops = (flops.projections + flops.mlp + flops.attention).value() * layers;
+  const double model_flops = 3.0 * (layer_flops + flops.head.value());
+  double hardware_flops = model_flops + recomputed_share * layer_flops;
+  if (recipe.recompute.kind == RecomputeKind::kSelective) hardware_flops += flops.attention.value() * layers;
+  const double peak = peak_for(context.cluster.gpu, recipe.precision);
+  candidate.mfu = candidate.tokens_per_second_per_gpu * model_flops / peak;
+  candidate.hfu = candidate.tokens_per_second_per_gpu * hardware_flops / peak;
+}
+
+}  // namespace
+
+Candidate compose(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout, const LayerCost& layer) {
+  Candidate candidate;
+  candidate.recipe = recipe;
+  const ParameterCount count = count_parameters(context.model);
+  const double micro_batches =
+      static_cast<double>(context.training.global_batch) / (static_cast<double>(recipe.dp) * recipe.micro_batch);
+
+  // The slowest stage sets the pace; the others' work shows up as bubble when the pipeline fills and drains.
+  StageCost slowest;
+  double sum = 0.0, slowest_total = -1.0, slowest_parameters = 0.0, recomputed_layers = 0.0;
+  for (std::int32_t p = 0; p < recipe.pp; ++p) {
+    const bool first = p == 0, last = p == recipe.pp - 1;
+    const double layers = layout.layers_of_stage[static_cast<std::size_t>(p)];
+    const StageCost stage = stage_cost(recipe, layer, layers, first, last);
+    const double total = (stage.forward.total() + stage.backward.total()).value();
+    recomputed_layers += stage.recomputed_layers;
+    sum += total;
+    if (total > slowest_total) {
+      slowest_total = total;
+      slowest = stage;
+      slowest_parameters = parameters_on_stage(context, recipe, count, layers, first, last);
+    }
+  }
+  Cost busy = slowest.forward;
+  busy += slowest.backward;
+  busy = busy * micro_batches;
+  TimeBreakdown& time = candidate.time;
+  time.compute = busy.compute;
+  time.exposed_cp = busy.cp;
+  time.exposed_tp = busy.tp;
+  time.launch = busy.launch;
+  time.bubble = Seconds(std::max(0.0, sum - slowest_total) / recipe.vpp);
+  time.exposed_pp = Seconds(pp_exposed(context, recipe, micro_batches));
+  time.exposed_dp = Seconds(dp_exposed(context, recipe, slowest_parameters, slowest, micro_batches));
+  time.optimizer = Seconds(optimizer_seconds(context, recipe, slowest_parameters));
+
+  const double step = time.step().value();
+  candidate.relative_sigma = static_cast<float>(std::sqrt(busy.variance / (step * step) + kCompositionSigma * kCompositionSigma));
+  candidate.step_low = Seconds(step / (1.0 + kNinetyPercent * candidate.relative_sigma));
+  candidate.step_high = Seconds(step * (1.0 + kNinetyPercent * candidate.relative_sigma));
+  candidate.in_range = layer.in_range;
+  candidate.cp = layer.cp;
+  add_rates(context, recipe, recomputed_layers / static_cast<double>(context.model.layers), candidate);
+
+  const MemoryCase at{context.model, context.training, recipe, context.rules, context.cluster.gpu, layout};
+  candidate.memory = worst_stage_memory(at);
+  candidate.verdict = judge(candidate.memory, context.cluster.gpu, context.requirements.memory_margin_share);
+  return candidate;
+}
+
+Candidate screen(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout) {
+  return compose(context, recipe, layout, layer_cost(context, recipe));
+}
+
+}  // namespace cpfit

@@ -1,0 +1,164 @@
+#include "sim/screen/layer_cost.h"
+
+#include <algorithm>
+
+#include "model/traffic/collective_traffic.h"
+#include "model/transformer/parameters.h"
+#include "sim/screen/attention_cost.h"
+#include "sim/screen/operators.h"
+
+namespace cpfit {
+
+using operators::add;
+using operators::RankShape;
+
+GroupShapes group_shapes(const Recipe& recipe) {
+  GroupShapes shapes;
+  shapes.tp = group_shape(recipe, Axis::kTp);
+  const GroupShape cp = group_shape(recipe, Axis::kCp);
+  // An all-gather spans the whole CP group in one collective; hierarchical strategies have two levels (D.4).
+  shapes.cp_inner = recipe.cp_comm == CpComm::kAllGather ? cp : cp_inner_shape(recipe);
+  shapes.cp_ring = recipe.cp_comm == CpComm::kAllGather ? GroupShape{cp.stride * cp.size, 1} : cp_outer_shape(recipe);
+  shapes.pp = group_shape(recipe, Axis::kPp);
+  const GroupShape dp = group_shape(recipe, Axis::kDp);
+  // Gradients are reduced over dp*cp. Where dp follows cp in the rank order the group is one arithmetic sequence; otherwise it
+  // is priced by its dp members, which are the far ones.
+  shapes.dp = dp.stride == cp.stride * cp.size ? GroupShape{cp.stride, cp.size * dp.size} : dp;
+  if (dp.size == 1) shapes.dp = cp;
+  return shapes;
+}
+
+namespace {
+
+/// Exposed part of one layer's tensor-parallel collectives.
+struct TpExposure {
+  double forward = 0, backward = 0;
+};
+
+/// Fully exposed without overlap, except that backward re-gathers of saved inputs run under the input-gradient product and
+/// scatters under the weight-gradient product. With overlap (user buffers): a ring all-gather leaves what exceeds
+/// (tp-1)/tp of its product, a pipelined reduce-scatter one chunk in four (frameworks.md 3.1).
+TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, double gemm_forward, double gemm_backward) {
+  TpExposure exposed;
+  if (recipe.tp <= 1) return exposed;
+  const TpTraffic traffic = tp_traffic(context.model, context.training, recipe);
+  const GroupNetwork& net = context.network.at(group_shapes(recipe).tp);
+  const auto time = [&](CollectiveKind kind, Bytes bytes) {
+    return collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, recipe.tp, bytes)
+        .time.value();
+  };
+  const double reduce = traffic.forward_all_reduces > 0 ? time(CollectiveKind::kAllReduce, traffic.activation) : 0.0;
+  if (reduce > 0.0) {
+    exposed.forward = traffic.forward_all_reduces * reduce;
+    exposed.backward = traffic.backward_all_reduces * reduce;
+    if (context.rules.tp_backward_async) exposed.backward = std::max(0.0, exposed.backward - gemm_backward / 2.0);
+    return exposed;
+  }
+  const double gather = time(CollectiveKind::kAllGather, traffic.gather);
+  const double scatter = time(CollectiveKind::kReduceScatter, traffic.activation);
+  const bool overlap = recipe.overlap_tp && context.rules.tp_overlap_available;
+  const double covered = static_cast<double>(recipe.tp - 1) / recipe.tp;
+  // Half of a layer's forward products follow a gather (QKV, FC1), the other half precede a scatter (projection, FC2).
+  const double gathers = traffic.forward_gathers * gather;
+  const double scatters = traffic.forward_scatters * scatter;
+  if (overlap) {
+    exposed.forward =
+        std::max(0.0, gathers - covered * gemm_forward / 2.0) + std::max(scatters / 4.0, scatters - gemm_forward / 2.0);
+  } else {
+    exposed.forward = gathers + scatters;
+  }
+  // Backward: 2 gathers of output gradients (before the products), 2 re-gathers of inputs, 2 scatters of input gradients.
+  const double output_gathers = 2.0 * gather;
+  const double background = (traffic.backward_gathers - 2) * gather + traffic.backward_scatters * scatter;
+  exposed.backward = overlap ? std::max(0.0, output_gathers - covered * gemm_backward / 4.0) : output_gathers;
+  exposed.backward += context.rules.tp_backward_async || overlap ? std::max(0.0, background - gemm_backward / 2.0) : background;
+  return exposed;
+}
+
+/// Host time that kernels do not cover: eager frameworks launch one kernel after the other from one thread.
+void apply_launch_floor(const ScreenContext& context, Cost& cost, int kernels) {
+  const double host = launch_cost(context.rates, false).value() * kernels;
+  cost.launch = Seconds(std::max(0.0, host - (cost.compute + cost.cp + cost.tp).value()));
+}
+
+void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, LayerCost& layer) {
+  const double h = static_cast<double>(context.model.hidden);
+  const double vocab =
+      static_cast<double>(padded_vocab(context.model.vocab, context.training.vocab_divisor, recipe.tp)) / recipe.tp;
+  add(layer.head_forward, layer, operators::linear_forward(context, shape, vocab, h, MathKind::kBf16));
+  add(layer.head_backward, layer, operators::linear_backward(context, shape, vocab, h, MathKind::kBf16));
+  // Loss: logits written, read for max and sum, softmax written in the saved dtype, gradient read and written.
+  const double loss_bytes = shape.tokens * vocab * (2.0 * 2.0 + 3.0 * context.rules.loss_saved_bytes_per_logit + 2.0);
+  add(layer.head_forward, layer, memory_time(context.rates, Bytes(loss_bytes), 1));
+  // Embedding rows read and written forward, gradients scattered backward.
+  add(layer.embedding, layer, memory_time(context.rates, Bytes(shape.tokens * h / shape.split * 2.0 * 4.0), 2));
+  if (recipe.tp <= 1) return;
+  const TpTraffic traffic = tp_traffic(context.model, context.training, recipe);
+  const GroupNetwork& net = context.network.at(group_shapes(recipe).tp);
+  const auto time = [&](CollectiveKind kind, Bytes bytes) {
+    return collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, recipe.tp, bytes)
+        .time;
+  };
+  const CollectiveKind gather = recipe.sequence_parallel ? CollectiveKind::kAllGather : CollectiveKind::kAllReduce;
+  const CollectiveKind scatter = recipe.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce;
+  layer.embedding.tp += time(scatter, traffic.activation) * 2.0;  // reduce-scatter forward, gather backward
+  if (recipe.sequence_parallel) layer.head_forward.tp += time(gather, traffic.activation);
+  layer.head_backward.tp += time(scatter, traffic.activation);
+  // Vocabulary-parallel loss: three all-reduces of one fp32 number per token (max, predicted logit, sum of exponentials).
+  layer.head_forward.tp += time(CollectiveKind::kAllReduce, Bytes(4.0 * shape.tokens)) * 3.0;
+}
+
+/// Share of layers that attend through the sliding window.
+double windowed_share(const Architecture& model) {
+  if (model.sliding_window <= 0) return 0.0;
+  return model.window_period > 0 ? 1.0 - 1.0 / static_cast<double>(model.window_period) : 1.0;
+}
+
+}  // namespace
+
+LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
+  LayerCost layer;
+  const RankShape shape = operators::rank_shape(context, recipe);
+  const Architecture& model = context.model;
+  const double h = static_cast<double>(model.hidden);
+  const double d = static_cast<double>(model.head_dim);
+  const double f = static_cast<double>(model.ffn_hidden) / recipe.tp;
+  const struct {
+    double n, k;
+  } linears[] = {{(shape.heads + 2.0 * shape.kv_heads) * d, h}, {h, shape.heads * d}, {model.gated() ? 2.0 * f : f, h}, {h, f}};
+  for (const auto& linear : linears) {
+    add(layer.forward, layer, operators::linear_forward(context, shape, linear.n, linear.k, shape.math));
+    add(layer.backward, layer, operators::linear_backward(context, shape, linear.n, linear.k, shape.math));
+  }
+  const TpExposure tp = tp_exposure(context, recipe, layer.forward.compute.value(), layer.backward.compute.value());
+  layer.forward.tp = Seconds(tp.forward);
+  layer.backward.tp = Seconds(tp.backward);
+  add(layer.forward, layer, operators::elementwise(context, recipe, shape, false));
+  add(layer.backward, layer, operators::elementwise(context, recipe, shape, true));
+
+  // Layers differ only in their attention when the model alternates windowed and global layers: the mean layer is composed.
+  const double windowed = context.training.mask.kind == MaskKind::kSlidingWindow ? 1.0 : windowed_share(model);
+  Cost attention_forward, attention_backward;
+  for (const bool window : {false, true}) {
+    const double share = window ? windowed : 1.0 - windowed;
+    if (share <= 0.0) continue;
+    const operators::StepTimes steps = operators::attention_steps(context, recipe, shape, window);
+    layer.in_range = layer.in_range && steps.in_range;
+    Cost forward, backward;
+    CpExposure exposure;
+    operators::add_attention(context, recipe, steps, forward, backward, exposure);
+    attention_forward += forward * share;
+    attention_backward += backward * share;
+    if (exposure.forward_exposed + exposure.backward_exposed >= layer.cp.forward_exposed + layer.cp.backward_exposed)
+      layer.cp = exposure;
+  }
+  layer.attention_forward = attention_forward;
+  layer.forward += attention_forward;
+  layer.backward += attention_backward;
+  apply_launch_floor(context, layer.forward, operators::kForwardKernels + recipe.cp - 1);
+  apply_launch_floor(context, layer.backward, operators::kBackwardKernels + 2 * (recipe.cp - 1));
+  add_ends(context, recipe, shape, layer);
+  return layer;
+}
+
+}  // namespace cpfit

@@ -1,0 +1,47 @@
+// What one transformer layer costs on one rank for one micro-batch: kernels, exposed communication, host launches; and the
+// ends of the pipeline (embedding, head and loss). Everything that depends on (micro-batch, tp, cp, CP strategy, precision) but
+// not on pp, vpp, dp or the state sharding, so that a search computes it once and composes many recipes from it.
+#pragma once
+
+#include "model/record/candidate.h"
+#include "sim/screen/screen.h"
+
+namespace cpfit {
+
+/// Time of a piece of work by where it goes, with the variance of the estimate (s^2) for the interval.
+struct Cost {
+  Seconds compute;  // kernels of this rank
+  Seconds cp;       // exposed context-parallel communication, slowdown of overlapped kernels included
+  Seconds tp;       // exposed tensor-parallel communication
+  Seconds launch;   // host launch time not covered by kernels
+  double variance = 0.0;
+
+  [[nodiscard]] Seconds total() const { return compute + cp + tp + launch; }
+  Cost& operator+=(const Cost& other);
+  friend Cost operator*(const Cost& cost, double count);  // count copies of the same work: errors are fully correlated
+};
+
+struct LayerCost {
+  Cost forward;
+  Cost backward;           // gradients of inputs and weights
+  Cost attention_forward;  // core attention with its ring: what selective recompute repeats
+  Cost embedding;          // forward + backward, first stage
+  Cost head_forward;       // final norm, head, loss; last stage
+  Cost head_backward;
+  CpExposure cp;  // of the worst layer kind
+  bool in_range = true;
+};
+
+/// Shapes of the process groups whose network a recipe needs; NetworkView::prepare() them before a search.
+struct GroupShapes {
+  GroupShape tp, cp_ring, cp_inner, pp, dp;
+};
+[[nodiscard]] GroupShapes group_shapes(const Recipe& recipe);
+
+[[nodiscard]] LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe);
+
+/// Composes a candidate from the layer's cost: pipeline, data parallelism, optimizer, memory, verdict.
+[[nodiscard]] Candidate compose(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout,
+                                const LayerCost& layer);
+
+}  // namespace cpfit

@@ -1,0 +1,148 @@
+#include "sim/screen/operators.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cpfit {
+
+Cost& Cost::operator+=(const Cost& other) {
+  compute += other.compute;
+  cp += other.cp;
+  tp += other.tp;
+  launch += other.launch;
+  variance += other.variance;
+  return *this;
+}
+
+Cost operator*(const Cost& cost, double count) {
+  Cost scaled;
+  scaled.compute = cost.compute * count;
+  scaled.cp = cost.cp * count;
+  scaled.tp = cost.tp * count;
+  scaled.launch = cost.launch * count;
+  scaled.variance = cost.variance * count * count;
+  return scaled;
+}
+
+namespace operators {
+
+namespace {
+
+MathKind math_of(Precision precision) {
+  switch (precision) {
+    case Precision::kBf16:
+    case Precision::kFp16:
+      return MathKind::kBf16;
+    case Precision::kFp8Delayed:
+    case Precision::kFp8Current:
+      return MathKind::kFp8Tensor;
+    case Precision::kFp8Block:
+      return MathKind::kFp8Block;
+    case Precision::kMxfp8:
+      return MathKind::kMxfp8;
+    case Precision::kNvfp4:
+      return MathKind::kNvfp4;
+  }
+  return MathKind::kBf16;
+}
+
+AttentionLibrary library_of(AttentionBackend backend) {
+  switch (backend) {
+    case AttentionBackend::kCudnn:
+      return AttentionLibrary::kCudnn;
+    case AttentionBackend::kFlash3:
+      return AttentionLibrary::kFlash3;
+    case AttentionBackend::kFlash2:
+    case AttentionBackend::kUnfused:
+      return AttentionLibrary::kFlash2;
+  }
+  return AttentionLibrary::kCudnn;
+}
+
+std::int64_t whole(double value) { return std::max<std::int64_t>(1, std::llround(value)); }
+
+Rated scaled(Rated rated, double factor) {
+  rated.time *= factor;
+  return rated;
+}
+
+/// Bytes read and written per element to cast one tensor for low-precision products (frameworks.md 1.5): delayed scaling reads
+/// 2 and writes 1, and is fused into the producing kernel; current scaling reads twice; block scales add 1/32.
+double cast_bytes_per_element(Precision precision) {
+  switch (precision) {
+    case Precision::kBf16:
+    case Precision::kFp16:
+      return 0.0;
+    case Precision::kFp8Delayed:
+      return 2.0 + 1.0 + 1.0;  // + the transposed copy
+    case Precision::kFp8Current:
+      return 2.0 + 2.0 + 1.0 + 1.0;  // amax pass first
+    case Precision::kFp8Block:
+      return 2.0 + 2.0 * (1.0 + 1.0 / 32.0);
+    case Precision::kMxfp8:
+      return 2.0 + 2.0 * (1.0 + 1.0 / 32.0);
+    case Precision::kNvfp4:
+      return 2.0 + 2.0 + 2.0 * (0.5 + 1.0 / 16.0);
+  }
+  return 0.0;
+}
+
+}  // namespace
+
+RankShape rank_shape(const ScreenContext& context, const Recipe& recipe) {
+  RankShape shape;
+  shape.tokens = static_cast<double>(recipe.micro_batch) * static_cast<double>(context.training.sequence.count()) / recipe.cp;
+  shape.heads = static_cast<double>(context.model.heads) / recipe.tp;
+  shape.kv_heads = std::max(1.0, static_cast<double>(context.model.kv_heads) / recipe.tp);
+  shape.split = recipe.sequence_parallel ? recipe.tp : 1;
+  shape.math = math_of(recipe.precision);
+  shape.library = library_of(attention_backend_on(context.rules, context.cluster.gpu.generation));
+  shape.factors = training_factors(context.rates, shape.math, shape.library);
+  return shape;
+}
+
+void add(Cost& cost, LayerCost& layer, const Rated& rated, double count) {
+  cost.compute += rated.time * count;
+  const double sigma = rated.time.value() * count * rated.relative_sigma;
+  cost.variance += sigma * sigma;
+  layer.in_range = layer.in_range && rated.in_range;
+}
+
+Rated linear_forward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math) {
+  return scaled(gemm_time(context.rates, {whole(shape.tokens), whole(n), whole(k)}, math), shape.factors.gemm);
+}
+
+Rated linear_backward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math) {
+  Rated both = gemm_time(context.rates, {whole(shape.tokens), whole(k), whole(n)}, math);          // dX = dY W
+  const Rated weight = gemm_time(context.rates, {whole(n), whole(k), whole(shape.tokens)}, math);  // dW = dY^T X
+  both.time += weight.time;
+  both.in_range = both.in_range && weight.in_range;
+  both.relative_sigma = std::max(both.relative_sigma, weight.relative_sigma);
+  return scaled(both, shape.factors.gemm);
+}
+
+Rated elementwise(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward) {
+  const Architecture& model = context.model;
+  const double h = static_cast<double>(model.hidden);
+  const double f = static_cast<double>(model.ffn_hidden);
+  const double d = static_cast<double>(model.head_dim);
+  // Fused kernels, bf16, elements read and written per token. The residual stream (norms, residual additions) is split over tp
+  // only with sequence parallelism; RoPE and the activation always are.
+  //   forward: two norms 4H, two residual additions 6H | RoPE on q and k 2(a+g)d | activation F_in + F
+  //   backward: norms 2*3H, residual gradients 6H | RoPE 2(a+g)d | activation (F_in + F) read, F_in written
+  const double f_in = model.gated() ? 2.0 * f : f;
+  const double rope = 2.0 * (shape.heads + shape.kv_heads) * d;
+  const double residual = (backward ? 12.0 : 10.0) * h / shape.split * (static_cast<double>(model.norms_per_layer) / 2.0);
+  const double activation = (backward ? 2.0 * f_in + f : f_in + f) / recipe.tp;
+  double bytes = 2.0 * (residual + rope + activation) * context.rules.elementwise_traffic_factor;
+  const double cast = cast_bytes_per_element(recipe.precision);
+  if (cast > 0.0) {
+    const double inputs = 2.0 * h / shape.split + shape.heads * d + f / recipe.tp;
+    const double gradients = (shape.heads + 2.0 * shape.kv_heads) * d + 2.0 * h / shape.split + f_in / recipe.tp;
+    bytes += cast * (backward ? gradients : inputs);
+  }
+  return memory_time(context.rates, Bytes(bytes * shape.tokens), 1);
+}
+
+}  // namespace operators
+}  // namespace cpfit

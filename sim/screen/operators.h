@@ -1,0 +1,35 @@
+// Kernels of one layer as costs: matrix products, memory-bound operators, casts. Private to the screen.
+#pragma once
+
+#include "sim/screen/layer_cost.h"
+
+namespace cpfit::operators {
+
+/// What the kernels of one rank see: sizes after tensor and context parallelism.
+struct RankShape {
+  double tokens = 0;    // T = b*s/cp
+  double heads = 0;     // query heads on this rank
+  double kv_heads = 0;  // KV heads on this rank, at least 1
+  double split = 1;     // tp where the residual stream is split (sequence parallelism), else 1
+  MathKind math = MathKind::kBf16;
+  AttentionLibrary library = AttentionLibrary::kCudnn;
+  TrainingFactors factors;
+};
+[[nodiscard]] RankShape rank_shape(const ScreenContext& context, const Recipe& recipe);
+
+/// Adds a rated time to a cost's compute, `count` times.
+void add(Cost& cost, LayerCost& layer, const Rated& rated, double count = 1.0);
+
+/// One linear (T, n, k): forward product. The head runs in bf16 whatever the recipe.
+[[nodiscard]] Rated linear_forward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math);
+/// Both backward products (input and weight gradients).
+[[nodiscard]] Rated linear_backward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math);
+
+/// Norms, residuals, RoPE, activation function, casts of FP8 recipes: forward and backward share of a layer's traffic.
+[[nodiscard]] Rated elementwise(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward);
+
+/// Kernels a layer launches; the launch floor is this times the cost of a launch.
+inline constexpr int kForwardKernels = 14;   // 2 norms, 4 linears, rope 2, attention, activation, 2 residuals, 2 copies
+inline constexpr int kBackwardKernels = 26;  // twice the linears, norm backward, attention backward 3, gradient adds
+
+}  // namespace cpfit::operators
