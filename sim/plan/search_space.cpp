@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/recipe/stage_layout.h"
+
 namespace cpfit {
 
 namespace {

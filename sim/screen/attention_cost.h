@@ -22,6 +22,12 @@ struct StepTimes {
 [[nodiscard]] StepTimes attention_steps(const ScreenContext& context, const Recipe& recipe, const RankShape& shape,
                                         bool windowed);
 
+/// The rectangles of rank ring-1, one entry per kernel in step order (two for an all-gather).
+struct StepRectangle {
+  std::int64_t q_len = 0, kv_len = 0;
+};
+[[nodiscard]] std::vector<StepRectangle> attention_rectangles(const ScreenContext& context, const Recipe& recipe);
+
 /// Adds core attention and its communication of one layer to forward and backward; fills `exposure`.
 void add_attention(const ScreenContext& context, const Recipe& recipe, const StepTimes& steps, Cost& forward, Cost& backward,
                    CpExposure& exposure);

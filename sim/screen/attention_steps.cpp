@@ -105,6 +105,15 @@ void for_each_kernel(const ScreenContext& context, const Recipe& recipe, const M
 
 }  // namespace
 
+std::vector<StepRectangle> attention_rectangles(const ScreenContext& context, const Recipe& recipe) {
+  std::vector<StepRectangle> rectangles;
+  const std::int32_t ring = recipe.cp / a2a_ranks(recipe);
+  const bool windowed = context.training.mask.kind == MaskKind::kSlidingWindow;
+  for_each_kernel(context, recipe, mask_of(context, windowed), ring - 1,
+                  [&](std::size_t, const Kernel& kernel, double) { rectangles.push_back({kernel.q_len, kernel.kv_len}); });
+  return rectangles;
+}
+
 StepTimes attention_steps(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool windowed) {
   const MaskView mask = mask_of(context, windowed);
   const std::int32_t ring = recipe.cp / a2a_ranks(recipe);
