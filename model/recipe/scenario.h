@@ -33,6 +33,12 @@ struct Requirements {
       0.05;  // a smaller CP degree may be this much slower than the fastest feasible recipe and still ship
 };
 
+/// A file that the scenario names (config.json, topology file), as read: part of what a run is computed from.
+struct ScenarioInput {
+  std::string path;
+  std::string text;
+};
+
 struct Scenario {
   std::string name;
   Architecture model;
@@ -43,6 +49,7 @@ struct Scenario {
   Requirements requirements;
   std::string text;  // the file as read, stored with the run
   std::string path;
+  std::vector<ScenarioInput> inputs;  // files the scenario names
 };
 
 /// Reads a scenario from TOML text. `path` is used in messages and to resolve relative paths of config.json and topology files.
