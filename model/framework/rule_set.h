@@ -54,7 +54,7 @@ struct RuleSet {
   bool sequence_multiple_has_tp = false;  // torchtitan: s % (2*cp*tp)
 
   // Memory: the saved activations. T tokens per rank and micro-batch, H hidden, F MLP width; "per" means per element and token.
-  double norm_activation_bytes_per_hidden = 8.0;  // two norm inputs + two norm outputs (nanotron: 24, unfused norm and rope)
+  double norm_activation_bytes_per_hidden = 8.0;  // two norm inputs + two norm outputs (nanotron: 16, copies of q, k, v, out)
   double mlp_activation_bytes_per_ffn = 6.0;      // gated MLP: gate, up, product (Megatron 6; unfused 8 with silu's output)
   bool sequence_first_attention = true;           // [s, b, ...]: FlashAttention's output is copied back, so one more when b > 1
   bool unfused_attention_buffer = false;          // Megatron "local": one persistent b*a/tp*s*s buffer for the scores
@@ -83,9 +83,9 @@ struct RuleSet {
   bool dense_attention_mask = false;          // the loader builds a boolean b*s*s mask per micro-batch
 
   // Memory: hidden tensors (T*H*2, /tp with SP) that are nobody's activation.
-  double resident_hidden_tensors = 2.0;           // between steps, per model chunk when pp > 1: last stage input and its gradient
-  bool resident_hidden_without_pipeline = false;  // nanotron: also when pp = 1
-  double pipeline_hidden_tensors = 3.0;           // at the peak when pp > 1: receive and send buffers in flight
+  double resident_hidden_tensors = 2.0;       // between steps, per model chunk when pp > 1: last stage input and its gradient
+  bool resident_hidden_always_whole = false;  // nanotron: also at pp = 1, and not sharded over tp
+  double pipeline_hidden_tensors = 3.0;       // at the peak when pp > 1: receive and send buffers in flight
 
   // Memory: workspaces and what lies around the allocator.
   bool te_workspace = true;                 // TransformerEngine GEMMs: 32 MiB + 1 KiB on Hopper and later, 4 MiB before
@@ -101,10 +101,11 @@ struct RuleSet {
   AttentionBackend attention_backend = AttentionBackend::kCudnn;  // Hopper
   AttentionBackend attention_backend_ampere = AttentionBackend::kFlash2;
   AttentionBackend attention_backend_blackwell = AttentionBackend::kCudnn;
-  bool fused_elementwise = true;            // fused norms/activation/rope, else eager (x3 traffic)
-  double elementwise_traffic_factor = 1.65;    // passes over the fused minimum of traffic (accuracy_notes 3.3: 2.2 at full HBM rate = 1.65 at the achieved 0.75)
-  double dp_exposed_share = 0.37;           // of RS + AG when overlapped, beyond what does not fit
-  double tp_exposed_share = 0.65;           // with overlap
+  bool fused_elementwise = true;  // fused norms/activation/rope, else eager (x3 traffic)
+  double elementwise_traffic_factor =
+      1.65;  // passes over the fused minimum of traffic (accuracy_notes 3.3: 2.2 at full HBM rate = 1.65 at the achieved 0.75)
+  double dp_exposed_share = 0.37;  // of RS + AG when overlapped, beyond what does not fit
+  double tp_exposed_share = 0.65;  // with overlap
   Bytes grad_bucket = Bytes(256e6);
   bool tp_overlap_available = true;
   bool tp_backward_async = true;  // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad

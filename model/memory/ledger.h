@@ -45,6 +45,21 @@ enum class Phase : std::uint8_t { kForward, kLoss, kBackward, kOptimizer };
 enum class Fit : std::uint8_t { kFits, kAtRisk, kOom };
 [[nodiscard]] std::string_view name_of(Fit fit);
 
+/// The moments of a step at which a rank can hold most, in the order in which a micro-batch passes them.
+enum class Moment : std::uint8_t {
+  kBetweenSteps,       // what is resident
+  kAttentionForward,   // end of attention's forward in the last in-flight layer: ring slots and partial outputs are alive
+  kForwardEnd,         // stage output computed
+  kLoss,               // logits and the loss's copies (last stage)
+  kHeadBackward,       // the head's weight and input gradients (last stage)
+  kMlpBackward,        // first backward: MLP of the last layer
+  kAttentionBackward,  // first backward: attention of the last layer
+  kOptimizerStep
+};
+inline constexpr int kMomentCount = 8;
+[[nodiscard]] std::string_view name_of(Moment moment);
+[[nodiscard]] Phase phase_of(Moment moment);
+
 struct MemoryCase {
   const Architecture& model;
   const Training& training;
@@ -60,7 +75,10 @@ struct StageMemory {
   std::int32_t stage = 0;
   std::int32_t cp_rank = 0;       // the rank that peaks (TE ring: cp-1)
   Phase phase = Phase::kForward;  // where the peak occurs
-  Bytes resident;                 // between steps
+  Moment moment = Moment::kBetweenSteps;
+  Moment forward_moment = Moment::kForwardEnd;    // of forward_peak
+  Moment backward_moment = Moment::kMlpBackward;  // of backward_peak
+  Bytes resident;                                 // between steps
   Bytes forward_peak;
   Bytes backward_peak;
   Bytes peak;                                     // max over phases, allocated
@@ -90,6 +108,9 @@ struct StageLedger {
   std::shared_ptr<const std::vector<std::string>> texts = nullptr;  // owns what the views show when a store read it back
 };
 [[nodiscard]] StageLedger stage_ledger(const MemoryCase& at, std::int32_t stage);
+
+/// Bytes allocated at one moment of a step, by component (communicators, context and allocator slack are 0).
+[[nodiscard]] std::array<Bytes, kComponentCount> allocated_at(const MemoryCase& at, std::int32_t stage, Moment moment);
 
 /// Verdict from the point estimate and its upper bound: fits when upper + margin <= capacity, oom when point > capacity.
 struct MemoryVerdict {
