@@ -1,11 +1,20 @@
 // The topology graph: GPUs, NVSwitches, PCIe switches, CPU sockets, NICs, leaf and spine switches; directed links with a
-// capacity, a latency and a link class. Boost.Graph underneath (topology.cpp only). Routes follow a written rule: fewest
-// hops, then largest bottleneck, then, among equal-cost spines, the one at (source rail index) mod count.
+// capacity, a latency and a link class. Boost.Graph underneath (topology_graph.h, included by topology*.cpp only).
+//
+// Routes follow a written rule, so that they are the same on every machine and in every run:
+//   1. GPUs joined by scale-up links (NVLink, xGMI) use them: direct, through NVSwitches, or over one relaying GPU; fewest
+//      hops, then largest bottleneck. They never leave for PCIe.
+//   2. Otherwise, inside a host, PCIe switches and CPU sockets: fewest hops, then largest bottleneck. No GPU or NIC relays.
+//   3. Otherwise GPU -> its NIC -> leaf [-> spine ... -> leaf] -> NIC -> GPU. A GPU's NIC is the nearest: fewest hops, largest
+//      bottleneck, fewest GPUs served so far, lowest index. Fewest switch hops, largest bottleneck, and among equal switches
+//      the one at (source rail index) mod count. Traffic between rails crosses the spine: PXN (a detour over the NVLink of a
+//      peer on the right rail) is not modelled.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/quantity/units.h"
@@ -36,8 +45,15 @@ struct Link {  // directed
   LinkClass link_class;
   BytesPerSecond capacity;  // of all parallel links together, one direction
   Seconds latency;
+  std::int32_t lanes = 1;  // parallel physical links in `capacity`: 18 NVLinks, 4 bonded NICs
 };
 
+[[nodiscard]] constexpr bool is_scale_up(LinkClass link) { return link == LinkClass::kNvlink || link == LinkClass::kXgmi; }
+[[nodiscard]] std::string_view name_of(VertexKind kind);  // "gpu", "nvswitch", "pcie_switch", "cpu", "nic", "leaf", "spine"
+[[nodiscard]] std::string_view name_of(LinkClass link);   // "nvlink", "xgmi", "pcie", "socket", "nic", "spine", "local"
+
+/// A cluster's graph. Immutable, safe to read from any thread. Link ends must name vertices (our mistake otherwise: aborts);
+/// GPUs are ranked in the order of `vertices`.
 class Topology {
  public:
   struct Graph;  // Boost.Graph, private to topology.cpp
@@ -51,7 +67,21 @@ class Topology {
   [[nodiscard]] const std::vector<std::int32_t>& gpus() const { return gpus_; }  // vertex of each GPU, in rank order
   /// Link indices from GPU `a` to GPU `b` (indices into gpus()); empty when a == b or unreachable.
   [[nodiscard]] std::vector<std::int32_t> route(std::int64_t a, std::int64_t b) const;
+  /// The same, into `out` (cleared first): no allocation once `out` has grown. Below a microsecond at 16,384 GPUs.
+  void route_into(std::int64_t a, std::int64_t b, std::vector<std::int32_t>& out) const;
   [[nodiscard]] bool reachable(std::int64_t a, std::int64_t b) const;
+
+  /// Link indices between any two vertices of one host over PCIe and sockets only (rule 2); empty when there is no such path.
+  [[nodiscard]] std::vector<std::int32_t> host_path(std::int32_t from, std::int32_t to) const;
+  /// Vertex of the NIC that GPU `a` uses, and of the first leaf behind it; -1 when there is none.
+  [[nodiscard]] std::int32_t nic_of(std::int64_t a) const;
+  [[nodiscard]] std::int32_t leaf_of(std::int64_t a) const;
+  /// Leaves that see the same switches above them have the same number (a pod of a fabric); -1 without a leaf.
+  [[nodiscard]] std::int32_t pod_of(std::int64_t a) const;
+  /// GPUs of one component joined by scale-up links have the same number.
+  [[nodiscard]] std::int32_t scale_up_component(std::int64_t a) const;
+  /// Every host has the same devices and links in the same order, and every leaf the same uplinks: symmetry may be used.
+  [[nodiscard]] bool nodes_alike() const;
 
  private:
   std::vector<Vertex> vertices_;
