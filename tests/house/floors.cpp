@@ -52,7 +52,7 @@ const std::vector<Floor>& floors() {
        {"CUDA", "cuDNN", "NCCL", "MPI", "BLAS", "hwloc", "fmt", "CLI11", "POSIX"},
        {"nlohmann-json"},
        {}},
-      {"db", {"model", "db"}, {"SQLiteCpp", "SQLite", "fmt"}, {"nlohmann-json"}, {}},
+      {"db", {"model", "db"}, {"SQLiteCpp", "SQLite", "fmt", "POSIX"}, {"nlohmann-json"}, {}},
       {"cli",
        {"model", "sim", "calibrate/read", "calibrate/fit", "db", "kernels/reference", "kernels/verify", "cli"},
        {"CLI11", "fmt", "nlohmann-json", "POSIX"},
