@@ -37,8 +37,9 @@ std::vector<fs::path> house_sources(const fs::path& root) {
   return sources;
 }
 
-TEST(Floors, NoIncludeClimbs) {
+TEST(Floors, NoIncludeClimbsAndNoLibraryLeaks) {
   const fs::path root = CPFIT_SOURCE_DIR;
+  std::vector<Include> includes;
   const std::vector<fs::path> sources = house_sources(root);
   ASSERT_GT(sources.size(), 30U) << "the tree was not found at " << root;
   for (const fs::path& source : sources) {
@@ -49,8 +50,10 @@ TEST(Floors, NoIncludeClimbs) {
     for (int number = 1; std::getline(file, line); ++number) {
       const std::optional<std::string> wrong = judge_include(path, line);
       EXPECT_FALSE(wrong) << path << ":" << number << ": " << line << "\n  " << wrong.value_or("");
+      if (const std::optional<Include> include = read_include(path, line)) includes.push_back(*include);
     }
   }
+  EXPECT_THAT(leaks(includes), testing::IsEmpty());
 }
 
 TEST(Floors, EveryRuleNamesThingsThatExist) {
@@ -89,6 +92,8 @@ TEST(FloorCheck, CatchesAFloorThatClimbs) {
             "kernels/cuda may not include model/memory/ledger.h");
   EXPECT_EQ(verdict("calibrate/probe/gemm.cpp", "#include \"calibrate/fit/surface.h\""),
             "calibrate/probe may not include calibrate/fit/surface.h");
+  EXPECT_EQ(verdict("calibrate/read/csv.cpp", "#include \"calibrate/fit/surface.h\""),
+            "calibrate/read may not include calibrate/fit/surface.h");
   EXPECT_EQ(verdict("cli/verify.cpp", "#include \"kernels/cuda/ring.h\""), "cli may not include kernels/cuda/ring.h");
   EXPECT_EQ(verdict("model/quantity/text.cpp", "#include \"model/recipe/recipe.h\""),
             "model/quantity may not include model/recipe/recipe.h");
@@ -103,8 +108,20 @@ TEST(FloorCheck, CatchesALibraryOnTheWrongFloor) {
   EXPECT_EQ(verdict("calibrate/read/csv.cpp", "#include <Eigen/Dense>"), "calibrate/read may not use Eigen");
   EXPECT_EQ(verdict("gui/window.cpp", "#include <cuda_runtime.h>"), "gui may not use CUDA");
   EXPECT_EQ(verdict("cli/main.cpp", "#include <QWidget>"), "cli may not use Qt");
-  EXPECT_THAT(verdict("model/recipe/scenario.h", "#include <toml++/toml.hpp>"), HasSubstr("not in a header"));
   EXPECT_THAT(verdict("model/memory/plan.cpp", "#include <chrono>"), HasSubstr("no clocks"));
+}
+
+TEST(FloorCheck, CatchesALibraryThatLeaksThroughHeaders) {
+  const Include library = {"model/recipe/reader.h", "toml++/toml.h"};
+  const Include same_folder = {"model/recipe/scenario.cpp", "model/recipe/reader.h"};
+  const Include through = {"model/recipe/scenario.h", "model/recipe/reader.h"};
+  const Include outside = {"sim/plan/search.cpp", "model/recipe/scenario.h"};
+  EXPECT_THAT(leaks({library, same_folder}), testing::IsEmpty());
+  EXPECT_THAT(leaks({same_folder, outside}), testing::IsEmpty());  // without a library nothing is private
+  EXPECT_THAT(leaks({outside, through, library}),
+              testing::ElementsAre(HasSubstr("sim/plan/search.cpp includes model/recipe/scenario.h")));
+  const Include own_business = {"sim/plan/pool.h", "tbb/task_arena.h"};  // sim may show TBB in its headers
+  EXPECT_THAT(leaks({own_business, {"cli/plan.cpp", "sim/plan/pool.h"}}), testing::IsEmpty());
 }
 
 TEST(FloorCheck, CatchesWhatItCannotPlace) {
