@@ -1,0 +1,126 @@
+#include "db/store/store.h"
+
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "db/schema/migrate.h"
+#include "db/store/connection.h"
+
+namespace cpfit {
+
+Store::Store(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+const std::string& Store::path() const { return connection_->path; }
+
+namespace {
+
+constexpr int kLogPages = 4096;  // the log is folded into the file when it holds this many pages (32 MiB)
+constexpr int kCacheKibibytes = 16 * 1024;
+
+[[noreturn]] void fail(const std::string& path, const std::string& reason) {
+  throw Error("cannot open the database '" + path + "': " + reason);
+}
+
+/// A URI under which SQLite reads a file without a lock or a log: for folders that cannot be written.
+std::string immutable_uri(const std::string& path) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+                       byte == '/' || byte == '.' || byte == '-' || byte == '_';
+    if (plain) {
+      uri += c;
+    } else {
+      uri += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return uri + "?immutable=1";
+}
+
+/// A log beside the file holds commits that an immutable read would not see.
+bool has_log(const std::string& path) {
+  std::error_code none;
+  const auto size = std::filesystem::file_size(path + "-wal", none);
+  return !none && size > 0;
+}
+
+SQLite::Database open_file(const std::string& path, const StoreOptions& options) {
+  const int patience = static_cast<int>(options.patience.count());
+  if (options.access == StoreAccess::kWrite) {
+    return {path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX, patience};
+  }
+  try {
+    SQLite::Database database(path, SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, patience);
+    database.exec("SELECT count(*) FROM sqlite_schema");  // a database opens its log only when it is first read
+    return database;
+  } catch (const SQLite::Exception& exception) {
+    const int code = exception.getErrorCode() & 0xff;
+    if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || has_log(path)) throw;
+  }
+  return {immutable_uri(path), SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX | SQLite::OPEN_URI, patience};
+}
+
+/// The change to write-ahead logging needs the file alone for a moment, and SQLite does not always wait for that by itself.
+void enter_log_mode(SQLite::Database& database, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kPause{10};
+  for (auto waited = std::chrono::milliseconds{0};; waited += kPause) {
+    const int code = database.tryExec("PRAGMA journal_mode = WAL");
+    if (code == SQLITE_OK) return;
+    if ((code & 0xff) != SQLITE_BUSY || waited >= patience) throw SQLite::Exception(database.getHandle(), code);
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void make_ready_to_write(SQLite::Database& database, const StoreOptions& options, DatabaseKind kind) {
+  if (kind == DatabaseKind::kEmpty) database.exec("PRAGMA page_size = " + std::to_string(kStorePageBytes));
+  enter_log_mode(database, options.patience);
+  // A killed process loses nothing that was committed; a power failure may lose the last batches, never the file.
+  database.exec("PRAGMA synchronous = NORMAL");
+  database.exec("PRAGMA foreign_keys = ON");
+  database.exec("PRAGMA wal_autocheckpoint = " + std::to_string(kLogPages));
+  database.exec("PRAGMA cache_size = -" + std::to_string(kCacheKibibytes));
+  migrate(database, schema_steps());
+  if (options.max_pages > 0) database.exec("PRAGMA max_page_count = " + std::to_string(options.max_pages));
+}
+
+/// Only an empty file or one of ours, of a version we know, may go on.
+void accept(const RecognisedDatabase& seen, const std::string& path, StoreAccess access) {
+  const std::int32_t newest = schema_steps().back().version;
+  const std::string versions = "schema " + std::to_string(seen.version) + ", this cpfit knows schema " + std::to_string(newest);
+  if (seen.kind == DatabaseKind::kForeign) {
+    fail(path, "it is a database of another program, not of cpfit. Correct the path, or choose another file with --db");
+  }
+  if (seen.kind == DatabaseKind::kOurs && seen.version > newest) {
+    fail(path, "it was written by a newer cpfit (" + versions + "). Update cpfit, or choose another file with --db");
+  }
+  if (access == StoreAccess::kWrite) return;
+  if (seen.kind == DatabaseKind::kEmpty) {
+    fail(path, "it is empty. Make a study first (cpfit plan SCENARIO --db FILE), or correct the path");
+  }
+  if (seen.version < newest) {
+    fail(path, "it was written by an older cpfit (" + versions + "). Open it once where it can be written, or copy it there");
+  }
+}
+
+}  // namespace
+
+Store open_store(const std::string& path, const StoreOptions& options) {
+  const std::string trouble = file_trouble(path, options.access == StoreAccess::kWrite);
+  if (!trouble.empty()) fail(path, trouble);
+  try {
+    auto connection = std::make_unique<Store::Connection>(Store::Connection{path, options.patience, open_file(path, options)});
+    const RecognisedDatabase seen = recognise(connection->database);
+    accept(seen, path, options.access);
+    if (options.access == StoreAccess::kWrite) make_ready_to_write(connection->database, options, seen.kind);
+    return Store(std::move(connection));
+  } catch (const SQLite::Exception& exception) {
+    fail(path, explain(exception, path, options.patience));
+  }
+}
+
+}  // namespace cpfit

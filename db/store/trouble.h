@@ -1,0 +1,21 @@
+// What went wrong with a database file, in sentences a person can act on: the reason and the repair. Private to db.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace SQLite {
+class Exception;
+}
+
+namespace cpfit {
+
+/// Reason and repair for what SQLite reports of the file at `path`; `patience` is how long a lock was waited for.
+[[nodiscard]] std::string explain(const SQLite::Exception& exception, const std::string& path,
+                                  std::chrono::milliseconds patience);
+
+/// Why the file system will not let us open `path`, as far as that can be told before trying; empty when nothing speaks against
+/// it. `writes`: we mean to write, which needs the folder too (the write-ahead log lies beside the file).
+[[nodiscard]] std::string file_trouble(const std::string& path, bool writes);
+
+}  // namespace cpfit
