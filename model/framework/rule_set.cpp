@@ -14,7 +14,7 @@ AttentionBackend attention_backend_on(const RuleSet& rules, std::string_view gen
 }
 
 std::vector<RuleSet> framework_presets() {
-  Outcome<std::vector<RuleSet>> sets = read_frameworks(embedded_file("frameworks.toml"));
+  Outcome<std::vector<RuleSet>> sets = read_frameworks(embedded_file("presets/frameworks.toml"));
   if (sets) return std::move(sets).value();
   // The file is compiled in: a mistake in it is ours, not the user's.
   for (const Problem& problem : sets.problems()) {

@@ -8,11 +8,6 @@
 
 namespace cpfit {
 
-struct HalfCopies {
-  double attention = 0;
-  double mlp = 0;
-};
-
 /// Which parts of a layer's tensors a walk emits; recompute = selective keeps some and drops others.
 struct LayerParts {
   bool norm_outputs = true;
@@ -86,14 +81,14 @@ void mlp_tensors(const RecipeFigures& f, Component component, double copies, con
 }
 
 template <class Sink>
-void layer_tensors(const RecipeFigures& f, Component component, HalfCopies copies, const LayerParts& parts, Sink& sink) {
+void layer_tensors(const RecipeFigures& f, Component component, LayerHalves copies, const LayerParts& parts, Sink& sink) {
   attention_tensors(f, component, copies.attention, parts, sink);
   mlp_tensors(f, component, copies.mlp, parts, sink);
 }
 
 /// torchtitan's op-level selective checkpointing: the layer's input, attention's output and every second matmul's output.
 template <class Sink>
-void second_matmul_tensors(const RecipeFigures& f, HalfCopies copies, Sink& sink) {
+void second_matmul_tensors(const RecipeFigures& f, LayerHalves copies, Sink& sink) {
   constexpr Component kSaved = Component::kActivations;
   sink({kSaved, "layer.input", "2*T*H/(tp if SP) per layer", "frameworks 4"}, copies.attention * f.hidden_shard());
   sink({kSaved, "attention.output", "2*T*h_q*d per layer", "frameworks 4"}, copies.attention * f.q_bytes());
@@ -102,6 +97,19 @@ void second_matmul_tensors(const RecipeFigures& f, HalfCopies copies, Sink& sink
        copies.attention * (f.q_bytes() + f.kv_bytes() / 2.0));
   sink({kSaved, "mlp.w1", "2*T*F per layer: w1 and w2 kept, w3 repeated", "frameworks 4"}, copies.mlp * 2.0 * f.tokens * f.ffn);
   sink({kSaved, "mlp.w2", "2*T*H/(tp if SP) per layer", "frameworks 4"}, copies.mlp * f.hidden_shard());
+}
+
+/// What `copies` layers save under the recipe's recompute choice, apart from fully recomputed layers.
+template <class Sink>
+void saved_layer_tensors(const RecipeFigures& f, const Recompute& recompute, LayerHalves copies, Sink& sink) {
+  LayerParts parts;
+  if (recompute.kind == RecomputeKind::kSelective) {
+    const SelectiveRecompute kind = f.rules->selective_recompute;
+    if (kind == SelectiveRecompute::kEverySecondMatmul) return second_matmul_tensors(f, copies, sink);
+    if (kind == SelectiveRecompute::kCoreAttention) parts.unfused_scores = false;
+    if (kind == SelectiveRecompute::kNormsAndActivation) parts.norm_outputs = parts.activation_product = false;
+  }
+  layer_tensors(f, Component::kActivations, copies, parts, sink);
 }
 
 }  // namespace cpfit

@@ -102,16 +102,16 @@ StageMemory worst_stage_memory(const MemoryCase& at) {
   const std::int32_t last = at.recipe.pp - 1;
   StageMemory worst;
   double most = -1.0;
-  std::int32_t most_middle_layers = -1;
+  double middle_layers = -1.0, middle_in_flight = -1.0;  // of a middle stage already summed
   for (std::int32_t stage = 0; stage <= last; ++stage) {
+    const StageFigures f = stage_figures(at, figures, stage);
     if (stage > 0 && stage < last) {
-      // Between the ends, bytes grow with the stage's layers and shrink with its depth: a middle stage that holds no more
-      // layers than one before it cannot be the worst. (Interleaved chunks may differ, so there every stage is summed.)
-      const std::int32_t layers = at.layout.layers_of_stage[static_cast<std::size_t>(stage)];
-      if (at.recipe.vpp == 1 && layers <= most_middle_layers) continue;
-      most_middle_layers = std::max(most_middle_layers, layers);
+      // Middle stages differ only in their layers and in the activations in flight, and bytes grow with both.
+      if (f.layers <= middle_layers && f.in_flight.layers <= middle_in_flight) continue;
+      middle_layers = f.layers;
+      middle_in_flight = f.in_flight.layers;
     }
-    const StageMemory memory = sum_stage(stage_figures(at, figures, stage));
+    const StageMemory memory = sum_stage(f);
     if (memory.peak.value() > most) {  // slack and communicators grow with the peak or are equal on all stages
       most = memory.peak.value();
       worst = memory;

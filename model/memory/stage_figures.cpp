@@ -108,6 +108,18 @@ void set_parameters(const MemoryCase& at, RecipeFigures& f) {
   f.tied = at.model.tied_embeddings;
 }
 
+void set_layer_units(const Recompute& recompute, RecipeFigures& f) {
+  TotalSink attention, mlp;
+  saved_layer_tensors(f, recompute, {1.0, 0.0}, attention);
+  saved_layer_tensors(f, recompute, {0.0, 1.0}, mlp);
+  f.saved_unit = {attention.total, mlp.total};
+  if (recompute.kind == RecomputeKind::kNone) return;
+  attention.total = mlp.total = 0.0;
+  layer_tensors(f, Component::kRecompute, {1.0, 0.0}, LayerParts{}, attention);
+  layer_tensors(f, Component::kRecompute, {0.0, 1.0}, LayerParts{}, mlp);
+  f.full_unit = {attention.total, mlp.total};
+}
+
 }  // namespace
 
 RecipeFigures recipe_figures(const MemoryCase& at) {
@@ -148,8 +160,12 @@ RecipeFigures recipe_figures(const MemoryCase& at) {
     f.linear_input = low_precision_bytes(recipe.precision);
     if (recipe.precision == Precision::kFp8Delayed) f.fp8_attention_output = 1.0;
   }
+  if (at.rules.grad_buffer_padding && recipe.state_sharding != StateSharding::kNone) {
+    f.padding_unit = static_cast<double>(std::lcm(std::int64_t{recipe.dp} * recipe.cp, std::int64_t{128}));
+  }
   set_state_bytes(at, f);
   set_parameters(at, f);
+  set_layer_units(recipe.recompute, f);
   return f;
 }
 
@@ -168,11 +184,7 @@ StageFigures stage_figures(const MemoryCase& at, const RecipeFigures& figures, s
   f.embedding_copies = (f.first ? 1.0 : 0.0) + (f.last ? 1.0 : 0.0);
   if (figures.tied && f.first && f.last) f.embedding_copies = 1.0;
   f.parameters = f.linear + f.other + f.embedding_copies * figures.embedding;
-  if (at.rules.grad_buffer_padding && recipe.state_sharding != StateSharding::kNone) {
-    const auto shards = static_cast<std::int64_t>(figures.state_shards);
-    const auto unit = static_cast<double>(std::lcm(shards, std::int64_t{128}));
-    f.parameters = std::ceil(f.parameters / unit) * unit;
-  }
+  if (figures.padding_unit > 1.0) f.parameters = std::ceil(f.parameters / figures.padding_unit) * figures.padding_unit;
 
   f.stored_layers = f.in_flight.layers;
   if (recipe.recompute.kind == RecomputeKind::kFull) {

@@ -10,6 +10,12 @@
 
 namespace cpfit {
 
+/// Halves of layers: how many attention halves and MLP halves of a layer exist, or the bytes of one of each.
+struct LayerHalves {
+  double attention = 0;
+  double mlp = 0;
+};
+
 /// Symbols of cp_model.md section 0 on the right. "Rank" values are already divided by tp.
 struct RecipeFigures {
   const RuleSet* rules = nullptr;
@@ -49,10 +55,13 @@ struct RecipeFigures {
   double layer_linear = 0;  // matrices
   double layer_other = 0;   // biases and norms
   double qkv_weight = 0, output_weight = 0, mlp_in_weight = 0, mlp_out_weight = 0;
-  double embedding = 0;  // V*H/tp
+  double embedding = 0;     // V*H/tp
+  double padding_unit = 1;  // the gradient buffer ends at a multiple of lcm(D, 128) elements
   double positions = 0;
   double final_norm = 0;
   bool tied = false;
+  LayerHalves saved_unit;  // bytes that one layer saves, and of a layer in full: sums of the walks in layer_tensors.h
+  LayerHalves full_unit;
   double extra_hidden_norm = 0;  // bytes per H element and norm beyond input and output
 
   [[nodiscard]] double hidden_full() const { return tokens * hidden * 2.0; }     // one hidden tensor, not sharded over tp

@@ -9,22 +9,14 @@ namespace cpfit {
 
 /// Saved activations of all in-flight micro-batches; `missing` halves of the last layer are not (or no longer) there.
 template <class Sink>
-void saved_tensors(const StageFigures& f, HalfCopies missing, Sink& sink) {
+void saved_tensors(const StageFigures& f, LayerHalves missing, Sink& sink) {
   const RecipeFigures& at = f.at;
   const bool stored = f.stored_layers > 0.0;
-  const HalfCopies copies{f.stored_layers - (stored ? missing.attention : 0.0), f.stored_layers - (stored ? missing.mlp : 0.0)};
-  LayerParts parts;
-  bool every_second_matmul = false;
-  if (f.recipe.recompute.kind == RecomputeKind::kSelective) {
-    const SelectiveRecompute kind = at.rules->selective_recompute;
-    every_second_matmul = kind == SelectiveRecompute::kEverySecondMatmul;
-    if (kind == SelectiveRecompute::kCoreAttention) parts.unfused_scores = false;
-    if (kind == SelectiveRecompute::kNormsAndActivation) parts.norm_outputs = parts.activation_product = false;
-  }
-  if (every_second_matmul) {
-    second_matmul_tensors(at, copies, sink);
+  const LayerHalves copies{f.stored_layers - (stored ? missing.attention : 0.0), f.stored_layers - (stored ? missing.mlp : 0.0)};
+  if constexpr (Sink::kTotalsOnly) {
+    sink.total += copies.attention * at.saved_unit.attention + copies.mlp * at.saved_unit.mlp;
   } else {
-    layer_tensors(at, Component::kActivations, copies, parts, sink);
+    saved_layer_tensors(at, f.recipe.recompute, copies, sink);
   }
   sink({Component::kActivations, "checkpoint.layer_input", "2*T*H/(tp if SP) per fully recomputed layer", "cp_model B.3"},
        f.input_layers * at.hidden_shard());
@@ -36,14 +28,18 @@ void saved_tensors(const StageFigures& f, HalfCopies missing, Sink& sink) {
 
 /// The unit being recomputed: a whole layer, or what selective recompute dropped.
 template <class Sink>
-void recomputed_tensors(const StageFigures& f, HalfCopies live, Sink& sink) {
+void recomputed_tensors(const StageFigures& f, LayerHalves live, Sink& sink) {
   const RecipeFigures& at = f.at;
   constexpr Component kHere = Component::kRecompute;
   const Recompute& recompute = f.recipe.recompute;
   if (recompute.kind == RecomputeKind::kNone || f.layers <= 0.0) return;
   const SelectiveRecompute selective = at.rules->selective_recompute;
   if (recompute.kind != RecomputeKind::kSelective || selective == SelectiveRecompute::kEverySecondMatmul) {
-    layer_tensors(at, kHere, live, LayerParts{}, sink);
+    if constexpr (Sink::kTotalsOnly) {
+      sink.total += live.attention * at.full_unit.attention + live.mlp * at.full_unit.mlp;
+    } else {
+      layer_tensors(at, kHere, live, LayerParts{}, sink);
+    }
     return;
   }
   if (selective == SelectiveRecompute::kCoreAttention) {

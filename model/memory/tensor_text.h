@@ -17,20 +17,23 @@ struct TensorText {
   std::string_view source;
 };
 
-/// Adds up all bytes.
+/// Adds up all bytes. Walks that are linear in the number of layers may hand it unit sums instead (kTotalsOnly).
 struct TotalSink {
+  static constexpr bool kTotalsOnly = true;
   double total = 0.0;
   void operator()(const TensorText&, double bytes) { total += bytes; }
 };
 
 /// Adds up by component.
 struct ComponentSink {
+  static constexpr bool kTotalsOnly = false;
   std::array<double, kComponentCount> bytes{};
   void operator()(const TensorText& text, double amount) { bytes[static_cast<std::size_t>(text.component)] += amount; }
 };
 
 /// Keeps every line that has bytes.
 struct ListSink {
+  static constexpr bool kTotalsOnly = false;
   std::vector<LedgerEntry>& entries;
   void operator()(const TensorText& text, double bytes) {
     if (bytes != 0.0) entries.push_back({text.component, text.tensor, text.formula, text.source, Bytes(bytes)});
