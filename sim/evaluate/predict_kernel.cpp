@@ -1,0 +1,148 @@
+#include "sim/evaluate/predict_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/rates/curves.h"
+#include "model/rates/dense_peak.h"
+#include "sim/screen/attention_cost.h"
+#include "sim/screen/layer_cost.h"
+
+namespace cpfit {
+
+namespace {
+
+constexpr double kNinetyPercent = 1.645;  // standard deviations of a two-sided 90 % interval
+
+/// Sums of operators: times add, errors of the same surface are taken as fully correlated.
+struct Total {
+  double seconds = 0, deviation = 0;
+  void add(const Rated& rated) {
+    seconds += rated.time.value();
+    deviation += rated.time.value() * rated.relative_sigma;
+  }
+  [[nodiscard]] Predicted with_interval() const {
+    const double spread = 1 + (seconds > 0 ? kNinetyPercent * deviation / seconds : 0);
+    return {seconds, seconds / spread, seconds * spread};
+  }
+};
+
+double attention_flops(const MeasuredKernel& kernel) {
+  const AttentionShape& shape = kernel.attention;
+  const double d = static_cast<double>(shape.head_dim);
+  const double d_v = shape.head_dim_v > 0 ? static_cast<double>(shape.head_dim_v) : d;
+  const double per_pair = (kernel.forward ? flops_per_pair(AttentionPass::kForward, d, d_v) : 0) +
+                          (kernel.backward ? flops_per_pair(AttentionPass::kBackward, d, d_v) : 0);
+  return per_pair * shape.pairs * static_cast<double>(shape.batch * shape.heads);
+}
+
+double gemm_flops(const MeasuredKernel& kernel) {
+  double flops = 0;
+  for (const GemmShape& shape : kernel.gemms) {
+    flops += 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+  }
+  return flops;
+}
+
+std::variant<Predicted, Unpredictable> predict_collective(const MeasuredKernel& kernel, Predictor& predictor) {
+  const GpuRates& rates = predictor.rates().of(kernel.cluster.gpu);
+  NetworkView& view = predictor.network(kernel.cluster);
+  view.prepare(kernel.members);
+  const GroupNetwork& network = view.at(kernel.members);
+  Total total;
+  if (kernel.collective == CollectiveKind::kSendRecv) {
+    total.add(message_time(rates, network.ring.slowest, network.ring.rate, network.ring.latency, kernel.bytes));
+  } else {
+    const BytesPerSecond rate = kernel.collective == CollectiveKind::kAllToAll ? network.alltoall_rate : network.collective_rate;
+    total.add(collective_time(rates, kernel.collective, network.collective_link, rate, network.ring.latency, kernel.members.size,
+                              kernel.bytes));
+  }
+  return total.with_interval();
+}
+
+/// Attention over a context-parallel group: the screen's own ring of steps on a layer that has nothing but this operator.
+std::variant<Predicted, Unpredictable> predict_operator(const MeasuredKernel& kernel, Predictor& predictor) {
+  const AttentionShape& shape = kernel.attention;
+  Architecture model;
+  model.layers = 1;
+  model.heads = shape.heads;
+  model.kv_heads = shape.kv_heads;
+  model.head_dim = shape.head_dim;
+  model.hidden = shape.heads * shape.head_dim;
+  model.ffn_hidden = model.hidden;
+  model.vocab = 1;
+  Training training;
+  training.sequence = Tokens(shape.q_len);
+  training.global_batch = shape.batch;
+  Recipe recipe = kernel.recipe;
+  recipe.micro_batch = static_cast<std::int32_t>(shape.batch);
+  const std::int64_t exchange = a2a_ranks(recipe);
+  if (shape.heads % exchange != 0) return Unpredictable{"illegal: query heads do not divide over the head exchange"};
+  const std::int64_t chunks = recipe.shard_layout == ShardLayout::kZigzag ? 2 * recipe.cp : recipe.cp;
+  if (shape.q_len % chunks != 0) return Unpredictable{"illegal: the sequence does not divide over the shards"};
+
+  NetworkView& view = predictor.network(kernel.cluster);
+  const GroupShapes shapes = group_shapes(recipe);
+  view.prepare(shapes.cp_ring);
+  view.prepare(shapes.cp_inner);
+  const Requirements requirements;
+  const GpuRates& rates = predictor.rates().of(kernel.cluster.gpu);
+  const ScreenContext context{model, kernel.cluster, training, requirements, *kernel.rules, rates, view};
+  operators::RankShape rank = operators::rank_shape(context, recipe);
+  rank.factors = TrainingFactors{};  // an operator alone, not inside a step
+  rank.library = kernel.library;
+  const operators::StepTimes steps = operators::attention_steps(context, recipe, rank, false);
+  Cost forward, backward;
+  CpExposure exposure;
+  operators::add_attention(context, recipe, steps, forward, backward, exposure);
+  Cost whole;
+  if (kernel.forward) whole += forward;
+  if (kernel.backward) whole += backward;
+  Total total;
+  total.seconds = whole.total().value();
+  total.deviation = std::sqrt(whole.variance);
+  return total.with_interval();
+}
+
+}  // namespace
+
+std::variant<Predicted, Unpredictable> predict(const MeasuredKernel& kernel, Predictor& predictor) {
+  if (kernel.seconds <= 0) return Unpredictable{"no time printed"};
+  const Gpu& gpu = kernel.cluster.gpu;
+  const GpuRates& rates = predictor.rates().of(gpu);
+  Total total;
+  switch (kernel.kind) {
+    case KernelKind::kGemm: {
+      const double peak = dense_peak(gpu, kernel.math).value();
+      if (peak <= 0) return Unpredictable{"the device has no peak for this number format"};
+      if (gemm_flops(kernel) / kernel.seconds > peak) return Unpredictable{"exceeds peak"};
+      for (const GemmShape& shape : kernel.gemms) total.add(gemm_time(rates, shape, kernel.math));
+      return total.with_interval();
+    }
+    case KernelKind::kAttention: {
+      const double peak = dense_peak(gpu, kernel.attention.math).value();
+      if (peak <= 0) return Unpredictable{"the device has no peak for this number format"};
+      if (attention_flops(kernel) / kernel.seconds > peak) return Unpredictable{"exceeds peak"};
+      if (kernel.forward) total.add(attention_time(rates, kernel.attention, AttentionPass::kForward, kernel.library));
+      if (kernel.backward) total.add(attention_time(rates, kernel.attention, AttentionPass::kBackward, kernel.library));
+      return total.with_interval();
+    }
+    case KernelKind::kMemoryBound: {
+      const Bytes traffic = kernel.forward_traffic + kernel.backward_traffic;
+      if (traffic.value() / kernel.seconds > gpu.hbm.value())
+        return Unpredictable{"exceeds peak of the memory (served from a cache)"};
+      total.add(memory_time(rates, traffic, kernel.passes_launched));
+      return total.with_interval();
+    }
+    case KernelKind::kCollective:
+      return predict_collective(kernel, predictor);
+    case KernelKind::kDistributedAttention: {
+      const double per_gpu = attention_flops(kernel) / std::max(1, kernel.recipe.cp);
+      if (per_gpu / kernel.seconds > gpu.bf16.value()) return Unpredictable{"exceeds peak"};
+      return predict_operator(kernel, predictor);
+    }
+  }
+  return Unpredictable{"unknown kind of kernel"};
+}
+
+}  // namespace cpfit

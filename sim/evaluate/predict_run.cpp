@@ -1,0 +1,192 @@
+#include "sim/evaluate/predict_run.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/recipe/legality.h"
+#include "model/transformer/flops.h"
+#include "sim/evaluate/possible_recipes.h"
+#include "sim/screen/layer_cost.h"
+#include "sim/screen/screen.h"
+
+namespace cpfit {
+
+namespace {
+
+std::int64_t gpus_of(const MeasuredRun& run) { return run.gpus > 0 ? run.gpus : run.scenario.cluster.gpus(); }
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+void prepare_groups(NetworkView& network, const Recipe& recipe) {
+  const GroupShapes shapes = group_shapes(recipe);
+  for (const GroupShape& shape : {shapes.tp, shapes.cp_ring, shapes.cp_inner, shapes.pp, shapes.dp}) network.prepare(shape);
+}
+
+/// Chunks of saved activations alive at the peak of a stage: 1F1B pp - p, interleaved (vpp-1) pp + 2 (pp-p-1) + 1.
+double chunks_in_flight(const Recipe& recipe, std::int32_t stage, double micro_batches) {
+  const double behind = recipe.pp - stage - 1;
+  const double chunks = recipe.vpp > 1 ? (recipe.vpp - 1.0) * recipe.pp + 2 * behind + 1 : behind + 1;
+  return std::min(chunks, micro_batches * recipe.vpp);
+}
+
+/// Saved activations of all chunks but two lie in host memory to the offloaded share; two stay, one going out and one coming
+/// back.
+void offload_activations(const MeasuredRun& run, const Recipe& recipe, StageMemory& memory) {
+  if (run.activation_offload <= 0) return;
+  const double micro_batches =
+      static_cast<double>(run.scenario.training.global_batch) / (static_cast<double>(recipe.dp) * recipe.micro_batch);
+  const double chunks = chunks_in_flight(recipe, memory.stage, micro_batches);
+  if (chunks <= 2) return;
+  const Bytes saved = memory.components[static_cast<std::size_t>(Component::kActivations)];
+  const Bytes away = saved * (run.activation_offload * (1.0 - 2.0 / chunks));
+  const double slack = memory.peak.value() > 0 ? memory.reserved / memory.peak : 1.0;
+  memory.peak -= away;
+  memory.reserved -= away * slack;
+  memory.device -= away * slack;
+}
+
+/// What a measured floor of layer_floor per layer and micro-batch adds to a step: to the busiest stage in every micro-batch, and
+/// to the other stages' work once while the pipeline fills.
+double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, const ResolvedLayout& layout) {
+  if (run.layer_floor.value() <= 0) return 0;
+  const Recipe& recipe = candidate.recipe;
+  const double most = *std::max_element(layout.layers_of_stage.begin(), layout.layers_of_stage.end());
+  const double all = std::accumulate(layout.layers_of_stage.begin(), layout.layers_of_stage.end(), 0.0);
+  const double micro_batches =
+      static_cast<double>(run.scenario.training.global_batch) / (static_cast<double>(recipe.dp) * recipe.micro_batch);
+  const TimeBreakdown& time = candidate.time;
+  const double busy = (time.compute + time.exposed_cp + time.exposed_tp + time.launch).value();
+  const double busy_floor = run.layer_floor.value() * most * micro_batches;
+  const double bubble_floor = run.layer_floor.value() * (all - most) / recipe.vpp;
+  return std::max(0.0, busy_floor - busy) + std::max(0.0, bubble_floor - time.bubble.value());
+}
+
+/// Whether `a` is what authors would rather have run than `b`.
+bool better(const RunPrediction& a, const RunPrediction& b) {
+  const bool a_runs = a.candidate.verdict.fit != Fit::kOom, b_runs = b.candidate.verdict.fit != Fit::kOom;
+  if (a_runs != b_runs) return a_runs;
+  if (!a_runs) return a.candidate.memory.device < b.candidate.memory.device;
+  return a.step_seconds.value < b.step_seconds.value;
+}
+
+/// Training FLOPs per token under a convention. The screen's masks are causal or dense over the whole sequence here.
+double flops_per_token(const MeasuredRun& run, const FlopsConvention& convention) {
+  return training_flops_per_token(run.scenario.model, run.scenario.training.sequence, convention).value();
+}
+
+double tokens_per_step(const MeasuredRun& run) {
+  return static_cast<double>(run.scenario.training.sequence.count()) * static_cast<double>(run.scenario.training.global_batch);
+}
+
+Predicted around(Bytes bytes) {
+  return {bytes.value(), bytes.value() / (1 + kLedgerUncertainty), bytes.value() * (1 + kLedgerUncertainty)};
+}
+
+}  // namespace
+
+NetworkView& Predictor::network(const Cluster& cluster) {
+  const auto key = std::pair(cluster.topology.get(), cluster.gpus());
+  const auto found = networks_.find(key);
+  if (found != networks_.end()) return found->second;
+  return networks_.emplace(key, NetworkView(cluster)).first->second;
+}
+
+std::shared_ptr<const RuleSet> Predictor::rules(const std::string& framework) {
+  if (const auto found = rules_.find(framework); found != rules_.end()) return found->second;
+  auto preset = find_framework(framework);
+  std::shared_ptr<const RuleSet> rules;
+  if (preset.ok()) rules = std::make_shared<const RuleSet>(std::move(preset).value());
+  rules_.emplace(framework, rules);
+  return rules;
+}
+
+std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predictor& predictor) {
+  const Scenario& scenario = run.scenario;
+  const auto rules = run.rules ? run.rules : predictor.rules(scenario.base.framework);
+  if (!rules) return Unpredictable{"no rule set \"" + scenario.base.framework + "\""};
+  NetworkView& network = predictor.network(scenario.cluster);
+  const GpuRates& rates = predictor.rates().of(scenario.cluster.gpu);
+  const ScreenContext context{scenario.model, scenario.cluster, scenario.training, scenario.requirements, *rules, rates, network};
+
+  const auto recipes = possible_recipes(run, *rules);
+  if (recipes.empty()) return Unpredictable{"no layout divides the GPUs, layers and batch of the row"};
+  std::string first_reason;
+  std::optional<RunPrediction> best;
+  for (const Recipe& recipe : recipes) {
+    const LegalityCase legality{scenario.model, scenario.training, recipe,
+                                *rules,         gpus_of(run),      scenario.cluster.scale_up_domain};
+    if (const int violated = first_violation(legality); violated >= 0) {
+      if (first_reason.empty()) first_reason = "illegal: " + std::string(legality_rules()[static_cast<std::size_t>(violated)].id);
+      continue;
+    }
+    const auto layout = resolve_layout(scenario.model, recipe);
+    if (!layout) {
+      if (first_reason.empty()) first_reason = "stage layout: " + layout.problems().front().code;
+      continue;
+    }
+    prepare_groups(network, recipe);
+    RunPrediction prediction;
+    prediction.candidate = screen(context, recipe, *layout);
+    const MemoryCase at{scenario.model, scenario.training, recipe, *rules, scenario.cluster.gpu, *layout};
+    prediction.memory =
+        run.memory_stage >= 0 && run.memory_stage < recipe.pp ? stage_memory(at, run.memory_stage) : prediction.candidate.memory;
+    offload_activations(run, recipe, prediction.memory);
+    if (run.activation_offload > 0) {
+      offload_activations(run, recipe, prediction.candidate.memory);
+      prediction.candidate.verdict =
+          judge(prediction.candidate.memory, scenario.cluster.gpu, scenario.requirements.memory_margin_share);
+    }
+    const double more = seconds_below_floor(run, prediction.candidate, *layout) + run.extra_seconds;
+    const double step = prediction.candidate.time.step().value();
+    prediction.step_seconds = {step + more, prediction.candidate.step_low.value() + more,
+                               prediction.candidate.step_high.value() + more};
+    if (!best || better(prediction, *best)) best = std::move(prediction);
+  }
+  if (!best) return Unpredictable{first_reason};
+  best->searched = joined(run.unknown);
+  return *std::move(best);
+}
+
+Predicted predicted_metric(const MeasuredRun& run, const RunPrediction& prediction, Metric metric) {
+  const Predicted& step = prediction.step_seconds;
+  // A rate falls as the time grows: the interval's ends change places.
+  const auto rate = [&](double amount) { return Predicted{amount / step.value, amount / step.high, amount / step.low}; };
+  const double tokens_per_gpu = tokens_per_step(run) / static_cast<double>(gpus_of(run));
+  switch (metric) {
+    case Metric::kStepSeconds:
+      return step;
+    case Metric::kTokensPerSecondPerGpu:
+      return rate(tokens_per_gpu);
+    case Metric::kTflopsPerGpu:
+      return rate(tokens_per_gpu * flops_per_token(run, run.flops) / 1e12);
+    case Metric::kMfu:
+      return rate(tokens_per_gpu * flops_per_token(run, run.flops) / run.peak_flops_for_mfu);
+    case Metric::kPeakBytes:
+      return around(prediction.memory.peak);
+    case Metric::kResidentBytes:
+      return around(prediction.memory.resident);
+    case Metric::kReservedBytes:
+      return around(prediction.memory.reserved);
+    case Metric::kKernelSeconds:
+    case Metric::kCollectiveSeconds:
+      break;
+  }
+  return {};
+}
+
+double implied_flops_per_second(const MeasuredRun& run, Metric metric, double measured) {
+  const double model = flops_per_token(run, FlopsConvention{});
+  const double counted = flops_per_token(run, run.flops);
+  const double gpus = static_cast<double>(gpus_of(run));
+  if (metric == Metric::kStepSeconds) return measured > 0 ? tokens_per_step(run) * model / measured / gpus : 0;
+  if (metric == Metric::kTokensPerSecondPerGpu) return measured * model;
+  if (metric == Metric::kTflopsPerGpu) return counted > 0 ? measured * 1e12 * model / counted : 0;
+  if (metric == Metric::kMfu) return counted > 0 ? measured * run.peak_flops_for_mfu * model / counted : 0;
+  return 0;
+}
+
+}  // namespace cpfit
