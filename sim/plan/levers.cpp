@@ -78,7 +78,9 @@ std::vector<Change> changes_of(const Workbench& bench, const Recipe& base) {
   return changes;
 }
 
-std::string signed_bytes(Bytes bytes) { return (bytes.value() < 0 ? "-" : "+") + print_bytes(Bytes(std::abs(bytes.value()))); }
+std::string signed_bytes(Bytes bytes) {
+  return fmt::format("{}{}", bytes.value() < 0 ? "-" : "+", print_bytes(Bytes(std::abs(bytes.value()))));
+}
 
 }  // namespace
 
