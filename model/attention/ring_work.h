@@ -81,10 +81,10 @@ CPFIT_HD constexpr std::int64_t shard_pairs(const Shard& shard, const MaskView& 
 /// The same under any mask. Documents are cut as one flattened sequence (PyTorch HeadTail); for the cut document by document see
 /// packed_work.h.
 CPFIT_HD constexpr StepWork ring_step(const Shard& shard, const MaskView& mask, std::int32_t rank, std::int32_t owner) {
-  const std::int64_t n = shard.tokens_per_rank();
-  if (mask.shape == MaskShape::kFull) return one_kernel(dense_kernel(n, n));
-  StepWork work = causal_step(shard, rank, owner);
-  if (mask.shape == MaskShape::kCausal || work.count == 0) return work;
+  if (mask.shape == MaskShape::kCausal) return causal_step(shard, rank, owner);
+  if (mask.shape == MaskShape::kFull) return one_kernel(dense_kernel(shard.tokens_per_rank(), shard.tokens_per_rank()));
+  const StepWork work = causal_step(shard, rank, owner);
+  if (work.count == 0) return work;
   Kernel kernel = work.kernel[0];
   const double pairs = static_cast<double>(shard_pairs(shard, mask, rank, owner));
   if (pairs != kernel.pairs) {  // every mask here is a subset of the causal one: equal count, equal set

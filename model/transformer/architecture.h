@@ -30,6 +30,7 @@ struct Architecture {
   bool attention_output_bias = false;
   bool mlp_bias = false;             // bias on every MLP matrix
   bool qk_norm = false;              // RMSNorm of d on Q and on K (Qwen 3, Gemma 3)
+  bool qk_norm_all_heads = false;    // with qk_norm: over all heads, a*d and g*d weights (OLMo 2)
   std::int64_t norms_per_layer = 2;  // 4 with post-norms (Gemma 2, 3)
   std::int64_t sliding_window = 0;   // tokens; 0 = none
   std::int64_t window_period = 0;    // every window_period-th layer is global, the others windowed; 0 = all layers windowed
@@ -38,6 +39,11 @@ struct Architecture {
   std::string source;  // where the numbers come from
 
   [[nodiscard]] bool gated() const { return activation == Activation::kSwiGlu || activation == Activation::kGeGlu; }
+  /// Layers that attend through the sliding window; the others attend to the whole prefix.
+  [[nodiscard]] std::int64_t windowed_layers() const {
+    if (sliding_window == 0) return 0;
+    return window_period == 0 ? layers : layers - layers / window_period;
+  }
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
 

@@ -26,7 +26,15 @@ struct TokenFlops {
 };
 [[nodiscard]] TokenFlops forward_flops_per_token(const Architecture& model, double mean_context);
 
-/// Training FLOPs (forward + backward = 3x forward) per token under a convention, for sequences of `sequence` tokens.
+/// Mean keys per query, averaged over the layers: s (kFull, whatever the mask), s/2 (kCausalHalf), and in windowed layers with
+/// W < s the exact W - W(W-1)/(2s) (Megatron-Bridge).
+[[nodiscard]] double mean_context(const Architecture& model, Tokens sequence, AttentionCount count);
+
+/// Training FLOPs (forward + backward = 3x forward) per token at a mean context. With `recompute` the layers, not the head, run
+/// forward once more (full recomputation, Narayanan 2021).
+[[nodiscard]] Flops training_flops_at_context(const Architecture& model, double mean_context, const FlopsConvention& convention);
+
+/// The same for sequences of `sequence` tokens.
 [[nodiscard]] Flops training_flops_per_token(const Architecture& model, Tokens sequence, const FlopsConvention& convention);
 
 }  // namespace cpfit
