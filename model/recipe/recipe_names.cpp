@@ -88,9 +88,14 @@ std::string_view name_of(OptimizerKind value) { return name_in_table(value); }
 
 Problem unknown_word(std::string_view code, std::string_view where, std::string_view word,
                      const std::vector<std::string>& known) {
-  const std::string near = nearest_name(std::string(word), known);
+  std::vector<std::string> meant;  // a family name ("fp8") means all its members, not the nearest spelling
+  for (const std::string& name : known) {
+    if (!word.empty() && name.starts_with(word)) meant.push_back(name);
+  }
+  if (meant.empty()) meant.push_back(nearest_name(std::string(word), known));
   return {std::string(code), std::string(where), fmt::format("'{}' is not one of {}", word, fmt::join(known, ", ")),
-          near.empty() ? fmt::format("write one of {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near)};
+          meant.front().empty() ? fmt::format("write one of {}", fmt::join(known, ", "))
+                                : fmt::format("did you mean '{}'?", fmt::join(meant, "' or '"))};
 }
 
 }  // namespace cpfit

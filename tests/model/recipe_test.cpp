@@ -127,7 +127,7 @@ TEST(RecipeText, SlipsAreAnsweredWithTheLikelyMeaning) {
   EXPECT_THAT(refused("mbs=2").repair, HasSubstr("'micro_batch'"));
   EXPECT_THAT(refused("state_shardin=zero1").repair, HasSubstr("'state_sharding'"));
   EXPECT_THAT(refused("cp_comm=p2").repair, HasSubstr("'p2p'"));
-  EXPECT_THAT(refused("precision=fp8").message, HasSubstr("fp8_delayed"));
+  EXPECT_EQ(refused("precision=fp8").repair, "did you mean 'fp8_delayed' or 'fp8_current' or 'fp8_block'?");
   EXPECT_EQ(refused("tp=2 cp=4").repair, "separate the keys by commas");
   EXPECT_EQ(refused("tp").code, "recipe.syntax");
   EXPECT_EQ(refused("tp=2,").code, "recipe.syntax");

@@ -1,0 +1,85 @@
+// The cluster of a scenario: a preset or a topology file, and how many nodes of it.
+#include "model/recipe/scenario_sections.h"
+
+namespace cpfit::scenario {
+
+namespace {
+
+/// World failures while a cluster is put together (a file that vanished) are a person's input here.
+template <class Build>
+Outcome<Cluster> built(Build build) {
+  try {
+    return build();
+  } catch (const Error& error) {
+    return Problem{"scenario.cluster", "", error.what(), "check the path"};
+  }
+}
+
+}  // namespace
+
+std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
+  if (const auto* name = node.as_string()) {
+    Outcome<Cluster> cluster = built([&] { return build_cluster(name->get(), 1); });
+    if (cluster) return std::move(cluster).value();
+    reading.adopt(node, "cluster", cluster.problems());
+    return std::nullopt;
+  }
+  const toml::table* table = node.as_table();
+  if (table == nullptr) {
+    reading.report(node, "scenario.wrong_type", fmt::format("cluster is {}", type_text(node)),
+                   "write cluster = {preset = \"dgx-h100\", nodes = 2}");
+    return std::nullopt;
+  }
+  const std::size_t before = reading.problems.size();
+  Section section(*table, "cluster", reading);
+  const std::optional<std::string> preset = section.text("preset");
+  const std::optional<std::string> topology = section.text("topology");
+  const std::optional<std::int64_t> nodes = section.integer("nodes", 1, kMaxWorld);
+  const std::optional<std::int64_t> gpus = section.integer("gpus", 1, kMaxWorld);
+  const std::optional<Bytes> gpu_memory = section.bytes("gpu_memory");
+  section.finish();
+  if (preset && topology) {
+    section.report("topology", "scenario.contradiction", "cluster names a preset and a topology file", "keep one of them");
+  } else if (reading.problems.size() == before && !preset && !topology) {
+    section.report("preset", "scenario.missing_key", "cluster names neither a preset nor a topology file",
+                   "write preset = \"dgx-h100\" or topology = \"file.json\"");
+  }
+  if (nodes && gpus) section.report("gpus", "scenario.contradiction", "cluster gives nodes and gpus", "keep one of them");
+  if (gpu_memory && gpu_memory->value() <= 0) {
+    section.report("gpu_memory", "scenario.out_of_range", "cluster.gpu_memory is not above 0", "write a size like \"80 GiB\"");
+  }
+  if (reading.problems.size() > before) return std::nullopt;
+
+  const std::string key = preset ? "preset" : "topology";
+  const auto build = [&](std::int64_t count) {
+    return built([&] { return preset ? build_cluster(*preset, count) : load_cluster(reading.resolved(*topology), count); });
+  };
+  std::int64_t count = nodes.value_or(1);
+  if (gpus) {
+    const Outcome<Cluster> one = build(1);
+    if (!one) {
+      section.adopt(key, one.problems());
+      return std::nullopt;
+    }
+    const std::int64_t per_node = one->gpus_per_node;
+    if (*gpus % per_node != 0) {
+      section.report(
+          "gpus", "scenario.impossible", fmt::format("cluster.gpus is {}, a node has {}", *gpus, per_node),
+          fmt::format("write {} or {}", std::max(per_node, *gpus / per_node * per_node), (*gpus / per_node + 1) * per_node));
+      return std::nullopt;
+    }
+    count = *gpus / per_node;
+  }
+  Outcome<Cluster> cluster = build(count);
+  if (!cluster) {
+    section.adopt(nodes ? "nodes" : key, cluster.problems());
+    return std::nullopt;
+  }
+  if (gpu_memory) {
+    cluster.value().gpu.memory = *gpu_memory;
+    cluster.value().gpu.memory_usable = *gpu_memory;
+  }
+  return std::move(cluster).value();
+}
+
+}  // namespace cpfit::scenario
