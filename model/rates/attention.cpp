@@ -34,7 +34,9 @@ double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device,
   const double rounded = waves + curve.wave_rounding * (std::ceil(waves) - waves);
   const double mean = shape.pairs / rows + (shape.causal ? curve.diagonal : 0.0);
   const double longest = shape.causal ? std::min(across, 2 * shape.pairs / rows) : shape.pairs / rows;
-  const double speed = curve.peak_share * head_dim_share(curve, d_qk) * (shape.deterministic && !forward ? curve.deterministic_share : 1.0);
+  const double speed = curve.peak_share * head_dim_share(curve, d_qk) *
+                       (shape.deterministic && !forward ? curve.deterministic_share : 1.0) *
+                       (shape.causal ? curve.causal_share : 1.0);
   const double unit = kBlockRows * flops_per_pair(pass, d_qk, d_v) * device.sm_count / (speed * peak);
   const double busy = std::max(rounded * (mean + curve.half), longest + curve.half) * unit;
   const double prepared = curve.preparation * 2.0 * static_cast<double>(shape.batch) * rows *

@@ -6,7 +6,9 @@ namespace cpfit {
 
 double collective_seconds(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes) {
   const double factor = bus_factor(kind, static_cast<double>(curve.ranks));
-  const auto piece_time = [&](const CollectivePiece& piece, double at) { return piece.alpha + at * factor / (piece.bus_share * rate); };
+  const auto piece_time = [&](const CollectivePiece& piece, double at) {
+    return piece.alpha + at * factor / (piece.bus_share * rate);
+  };
   for (std::int32_t i = 0; i < curve.piece_count; ++i) {
     const CollectivePiece& piece = curve.pieces[static_cast<std::size_t>(i)];
     if (bytes <= piece.to || i + 1 == curve.piece_count) return piece_time(piece, bytes);

@@ -19,9 +19,9 @@ struct FittedRange {
 
 /// How a curve came about and how well it did on shapes it had not seen.
 struct FitQuality {
-  std::int64_t rows = 0;       // rows of the final fit
-  std::int64_t held_out = 0;   // rows kept out for the errors below (the final coefficients use all rows)
-  double median_error = 0;     // |predicted / measured - 1|, median over the rows kept out
+  std::int64_t rows = 0;      // rows of the final fit
+  std::int64_t held_out = 0;  // rows kept out for the errors below (the final coefficients use all rows)
+  double median_error = 0;    // |predicted / measured - 1|, median over the rows kept out
   double p90_error = 0;
   Evidence evidence = Evidence::kFitted;
   std::string source;
@@ -30,7 +30,7 @@ struct FitQuality {
 /// One standard deviation, relative: from the median where errors are normal, from the tail where they are not.
 [[nodiscard]] float relative_sigma(const FitQuality& quality);
 
-/// GEMM: t = launch + T (1 + sustained_loss T / (T + sustained)), T = min over tiles of
+/// GEMM: t = launch + max(T (1 + sustained_loss T / (T + sustained)), inputs and output once through HBM), T = min over tiles of
 ///   waves SM 2 tm tn (k + k_half) / (share peak),  waves = w + wave_rounding (ceil(w) - w),  w = tiles / SM.
 /// `sustained_loss` is what power limits and cold caches take from kernels much longer than `sustained`.
 struct GemmCurve {
@@ -40,7 +40,7 @@ struct GemmCurve {
   double wave_rounding = 0.3;   // 1: a partial last wave costs a whole one; 0: work is split evenly
   double small_tile_share = 1;  // speed of 128x128 tiles against 128x256
   double sustained_loss = 0;
-  double sustained = 1e-3;      // s
+  double sustained = 1e-3;  // s
   FittedRange m, n, k;
   FitQuality quality;
 };
@@ -50,26 +50,27 @@ struct GemmCurve {
 ///   T = max(waves (mean + half), longest + half) unit,  unit = 128 FLOP/pair SM / (share peak).
 /// `mean` is attended pairs per row, `longest` the longest walk: with few blocks the longest one decides.
 struct AttentionCurve {
-  double launch = 0;              // s
-  double peak_share = 0.6;        // of the dense peak, head dimension 128, infinite length
-  double half = 200;              // pairs per row at which set-up costs as much as the walk
+  double launch = 0;        // s
+  double peak_share = 0.6;  // of the dense peak, head dimension 128, infinite length
+  double half = 200;        // pairs per row at which set-up costs as much as the walk
   double wave_rounding = 0.3;
-  double diagonal = 60;           // extra pairs per row on a causal diagonal (masked half of the diagonal tiles)
+  double diagonal = 60;  // extra pairs per row on a causal diagonal (masked half of the diagonal tiles)
   double share_64 = 0.8, share_192 = 1, share_256 = 1;  // speed of other head dimensions against 128
+  double causal_share = 1;           // speed under a causal mask beyond the diagonal's cost; FP8 backward on Hopper skips little
   double deterministic_share = 0.9;  // backward with a fixed order of additions
   double sustained_loss = 0;
-  double sustained = 5e-3;        // s
-  double preparation = 0;         // passes over q, k, v in HBM that the measured operator adds (rotary, cache write); 0 in training
+  double sustained = 5e-3;  // s
+  double preparation = 0;   // passes over q, k, v in HBM that the measured operator adds (rotary, cache write); 0 in training
   FittedRange q_len, kv_len, heads;  // heads: batch x heads
   FitQuality quality;
 };
 
 /// Streaming kernel: t = kernels launch + bytes / (hbm_share HBM) (1 + row_half / row).
 struct MemoryCurve {
-  double launch = 3e-6;    // s
+  double launch = 3e-6;  // s
   double hbm_share = 0.75;
-  double row_half = 0;     // elements: short rows leave lanes idle
-  FittedRange traffic;     // bytes
+  double row_half = 0;  // elements: short rows leave lanes idle
+  FittedRange traffic;  // bytes
   FitQuality quality;
 };
 
@@ -87,7 +88,7 @@ struct CollectiveCurve {
   FitQuality quality;
 };
 
-/// One message over a link class: t = alpha + bytes / (share rate) + half_bytes / rate folded into alpha for short messages.
+/// One message over a link class: t = alpha + (bytes + half_bytes) / (share rate).
 struct LinkCurve {
   double alpha = 0;       // s, software and protocol; the wire's latency is added by the caller
   double share = 0.85;    // attainable share of the raw rate
@@ -98,16 +99,34 @@ struct LinkCurve {
 /// What a curve needs to know of the device.
 struct DevicePeaks {
   double sm_count = 132;
-  double hbm = 3.35e12;                                  // bytes/s
-  std::array<double, 5> math{989e12, 0, 0, 0, 0};        // FLOP/s, indexed by MathKind; 0 where unsupported
+  double hbm = 3.35e12;                            // bytes/s
+  std::array<double, 5> math{989e12, 0, 0, 0, 0};  // FLOP/s, indexed by MathKind; 0 where unsupported
 };
 
 // The curves themselves, seconds.
-[[nodiscard]] double gemm_seconds(const GemmCurve& curve, double sm_count, double peak, const GemmShape& shape);
-[[nodiscard]] double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device, double peak, const AttentionShape& shape,
-                                       AttentionPass pass);
+[[nodiscard]] double gemm_seconds(const GemmCurve& curve, const DevicePeaks& device, double peak, double bytes_per_input,
+                                  const GemmShape& shape);
+[[nodiscard]] double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device, double peak,
+                                       const AttentionShape& shape, AttentionPass pass);
 [[nodiscard]] double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels, double row);
 [[nodiscard]] double collective_seconds(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes);
+
+/// Bytes of one GEMM input element, block scales included.
+[[nodiscard]] constexpr double bytes_per_input(MathKind math) {
+  switch (math) {
+    case MathKind::kBf16:
+      return 2.0;
+    case MathKind::kFp8Tensor:
+      return 1.0;
+    case MathKind::kFp8Block:
+      return 1.0 + 4.0 / 128;
+    case MathKind::kMxfp8:
+      return 1.0 + 1.0 / 32;
+    case MathKind::kNvfp4:
+      return 0.5 + 1.0 / 16;
+  }
+  return 2.0;
+}
 
 /// FLOPs per attended pair and head. Forward 2 matmuls, backward 5 (3 over d_qk, 2 over d_v); 2 FLOPs per multiply-add.
 [[nodiscard]] constexpr double flops_per_pair(AttentionPass pass, double d_qk, double d_v) {

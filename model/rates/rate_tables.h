@@ -14,8 +14,8 @@ namespace cpfit {
 
 /// The device a fit was made on: its shares are of these peaks, so they are kept beside them.
 struct FittedDevice {
-  std::string gpu;         // preset name, "H100-SXM5-80GB"
-  std::string generation;  // "hopper"
+  std::string gpu;            // preset name, "H100-SXM5-80GB"
+  std::string generation;     // "hopper"
   std::string scale_up_link;  // "nvlink4"
   DevicePeaks peaks;
 };
@@ -63,13 +63,13 @@ struct TrainingRow {
 };
 
 struct LaunchRow {
-  std::string generation;  // "" for all
+  std::string generation;               // "" for all
   double eager = 6e-6, graph = 1.5e-6;  // s of host time per kernel
   FitQuality quality;
 };
 
 struct OverlapRow {
-  std::string link;  // "nvlink", "nic", "pcie"
+  std::string link;        // "nvlink", "nic", "pcie"
   std::string generation;  // "" for all
   double slowdown = 1;
   FitQuality quality;

@@ -1,0 +1,224 @@
+#include "calibrate/fit/fit_rates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace cpfit {
+
+namespace {
+
+using Rows = std::vector<const KernelMeasurement*>;
+
+// Below these a group says too little for a curve of its own; another GPU's stands in.
+constexpr std::size_t kFewestGemms = 20, kFewestAttentions = 4, kFewestStreams = 5, kFewestSizes = 6;
+
+const Gpu* gpu_named(std::span<const Gpu> gpus, const std::string& name) {
+  const auto found = std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.name == name; });
+  return found == gpus.end() ? nullptr : &*found;
+}
+
+/// Groups by key, and within a key keeps the table with most rows: sources are never mixed in one curve, their software and
+/// clocks differ.
+template <class Key>
+class Groups {
+ public:
+  void add(const Key& key, const std::string& source, const KernelMeasurement& row) { rows_[key][source].push_back(&row); }
+  template <class Use>
+  void each(Use use) const {
+    for (const auto& [key, sources] : rows_) {
+      const auto most = std::max_element(sources.begin(), sources.end(),
+                                         [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+      use(key, most->first, most->second);
+    }
+  }
+
+ private:
+  std::map<Key, std::map<std::string, Rows>> rows_;
+};
+
+using GemmKey = std::tuple<std::string, MathKind>;
+using AttentionKey = std::tuple<std::string, AttentionLibrary, MathKind>;
+using MemoryKey = std::tuple<std::string, std::string, AttentionPass>;
+using CollectiveKey = std::tuple<std::string, CollectiveKind, std::int64_t>;
+
+/// Bus rate of a node's NICs where the published inter-node tables ran, bytes/s; 0 for clusters we cannot place. The Hugging
+/// Face rows come from a shared cluster and spread by ten times: scored, not fitted.
+double fabric_rate(const std::string& software) {
+  if (software.find("EFA 3200") != std::string::npos || software.find("EFA v4") != std::string::npos) return 400e9;
+  if (software.find("OCI BM.GPU.H100.8") != std::string::npos) return 400e9;
+  return 0.0;
+}
+
+// Trees let two nodes exceed what a ring gets from the NICs (1.2 times measured). The same curve serves rings of one GPU per
+// node, which cannot, so the surplus is not granted.
+constexpr double kLargestFabricShare = 0.97;
+
+/// SimuMax times attention operators with their host launch: four heads take as long as eight. Scored, not fitted.
+bool is_isolated(const KernelTable& table) { return table.source.find("SimuMax") == std::string::npos; }
+
+/// Sliding windows run mostly masked tiles; they would bend the curve of full attention.
+bool is_windowed(const AttentionShape& shape) {
+  return shape.causal && shape.pairs < 0.45 * static_cast<double>(shape.q_len) * static_cast<double>(shape.kv_len);
+}
+
+void fit_gemms(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus, FitReport& report) {
+  Groups<GemmKey> groups;
+  for (const KernelTable& table : tables) {
+    for (const KernelMeasurement& row : table.rows) {
+      if (const auto* gemm = std::get_if<GemmMeasurement>(&row.what)) groups.add({row.gpu, gemm->math}, table.source, row);
+    }
+  }
+  groups.each([&](const GemmKey& key, const std::string& source, const Rows& rows) {
+    const auto& [name, math] = key;
+    const Gpu* gpu = gpu_named(gpus, name);
+    if (gpu == nullptr || rows.size() < kFewestGemms) {
+      report.left_out.push_back("gemm " + name + " " + std::string(name_of(math)) + ": " + std::to_string(rows.size()) + " rows");
+      return;
+    }
+    GemmRow row{name, math, fit_gemm(rows, peaks_of(*gpu), math)};
+    row.curve.quality.source = source;
+    report.tables.gemm.push_back(row);
+  });
+}
+
+void fit_attentions(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus, FitReport& report) {
+  Groups<AttentionKey> groups;
+  for (const KernelTable& table : tables) {
+    for (const KernelMeasurement& row : table.rows) {
+      const auto* a = std::get_if<AttentionMeasurement>(&row.what);
+      if (a == nullptr || !is_isolated(table) || is_windowed(a->shape)) continue;
+      groups.add({row.gpu, a->library, a->shape.math}, table.source, row);
+    }
+  }
+  groups.each([&](const AttentionKey& key, const std::string& source, const Rows& rows) {
+    const auto& [name, library, math] = key;
+    const Gpu* gpu = gpu_named(gpus, name);
+    const std::string label = "attention " + name + " " + std::string(name_of(library)) + " " + std::string(name_of(math));
+    if (gpu == nullptr || rows.size() < kFewestAttentions) {
+      report.left_out.push_back(label + ": " + std::to_string(rows.size()) + " rows");
+      return;
+    }
+    AttentionFit fit = fit_attention(rows, peaks_of(*gpu), math);
+    for (const AttentionPass pass : {AttentionPass::kForward, AttentionPass::kBackward}) {
+      AttentionCurve& curve = pass == AttentionPass::kForward ? fit.forward : fit.backward;
+      if (static_cast<std::size_t>(curve.quality.rows) < kFewestAttentions) {
+        report.left_out.push_back(label + " " + std::string(name_of(pass)) + ": " + std::to_string(curve.quality.rows) + " rows");
+        continue;
+      }
+      curve.quality.source = source;
+      report.tables.attention.push_back({name, library, math, pass, curve});
+    }
+  });
+}
+
+void fit_memories(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus, FitReport& report) {
+  Groups<MemoryKey> groups;
+  for (const KernelTable& table : tables) {
+    for (const KernelMeasurement& row : table.rows) {
+      if (const auto* stream = std::get_if<StreamMeasurement>(&row.what))
+        groups.add({row.gpu, stream->kernels, stream->pass}, table.source, row);
+    }
+  }
+  groups.each([&](const MemoryKey& key, const std::string& source, const Rows& rows) {
+    const auto& [name, kernels, pass] = key;
+    const Gpu* gpu = gpu_named(gpus, name);
+    if (gpu == nullptr || rows.size() < kFewestStreams) {
+      report.left_out.push_back("memory " + name + " " + kernels + ": " + std::to_string(rows.size()) + " rows");
+      return;
+    }
+    MemoryRow row{name, kernels, pass, fit_memory(rows, std::vector<double>(rows.size(), gpu->hbm.value()))};
+    row.curve.quality.source = source;
+    report.tables.memory.push_back(row);
+  });
+}
+
+void fit_collectives(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus, FitReport& report) {
+  // One curve per link class, not per GPU: H100 and H200 share NVLink 4 and measure alike.
+  std::map<CollectiveKey, std::vector<CollectivePoint>> groups;
+  std::map<std::string, std::string> sources;
+  for (const KernelTable& table : tables) {
+    const bool within_node = table.source.find("aiconfigurator") != std::string::npos;
+    for (const KernelMeasurement& row : table.rows) {
+      const auto* c = std::get_if<CollectiveMeasurement>(&row.what);
+      const Gpu* gpu = gpu_named(gpus, row.gpu);
+      if (c == nullptr || gpu == nullptr) continue;
+      if (within_node && c->nodes == 1 && gpu->scale_up.value() > 0) {
+        groups[{gpu->scale_up_link, c->kind, c->ranks}].push_back({c->bytes.value(), row.time.value(), gpu->scale_up.value()});
+        // Between two GPUs an all-to-all is one message each way: the neighbour hop of a ring.
+        if (c->kind == CollectiveKind::kAllToAll && c->ranks == 2) {
+          groups[{gpu->scale_up_link, CollectiveKind::kSendRecv, 2}].push_back(
+              {c->bytes.value() / 2, row.time.value(), gpu->scale_up.value()});
+        }
+        sources[gpu->scale_up_link] = table.source;
+      } else if (!within_node && c->nodes > 1 && fabric_rate(c->software) > 0 && c->bytes.value() >= 1024) {
+        groups[{"nic", c->kind, c->ranks}].push_back({c->bytes.value(), row.time.value(), fabric_rate(c->software)});
+        sources["nic"] = table.source + ": AWS EFA, OCI RoCE, node NICs 400 GB/s";
+      }
+    }
+  }
+  for (const auto& [key, points] : groups) {
+    const auto& [link, kind, ranks] = key;
+    std::vector<double> sizes;
+    for (const CollectivePoint& point : points) sizes.push_back(point.bytes);
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    if (sizes.size() < kFewestSizes) {
+      report.left_out.push_back("collective " + link + " " + std::string(name_of(kind)) + " " + std::to_string(ranks) +
+                                " ranks: " + std::to_string(sizes.size()) + " sizes");
+      continue;
+    }
+    CollectiveRow row{
+        link, kind,
+        link == "nic" ? fit_collective(points, kind, ranks, kLargestFabricShare) : fit_collective(points, kind, ranks)};
+    row.curve.quality.source = sources[link];
+    report.tables.collective.push_back(row);
+  }
+}
+
+}  // namespace
+
+DevicePeaks peaks_of(const Gpu& gpu) {
+  DevicePeaks peaks;
+  peaks.sm_count = gpu.sm_count;
+  peaks.hbm = gpu.hbm.value();
+  peaks.math = {gpu.bf16.value() > 0 ? gpu.bf16.value() : gpu.fp16.value(), gpu.fp8.value(), gpu.fp8.value(), gpu.fp8.value(),
+                gpu.fp4.value()};
+  return peaks;
+}
+
+std::vector<std::string> fitted_files() {
+  return {"aiconfigurator_gemm_bf16.csv", "aiconfigurator_context_attention.csv", "cudnn_sdpa.csv",          "cudnn_norms.csv",
+          "flash_attention_kernels.csv",  "simumax_kernel_efficiency.csv",        "aiconfigurator_nccl.csv", "nccl_busbw.csv"};
+}
+
+std::vector<KernelTable> read_fitted_tables(const std::string& folder) {
+  std::vector<KernelTable> tables;
+  for (const std::string& file : fitted_files()) {
+    Outcome<KernelTable> table = read_kernel_table(folder + "/" + file);
+    if (!table) throw Error(to_text(table.problems().front()));
+    tables.push_back(std::move(table).value());
+  }
+  return tables;
+}
+
+FitReport fit_rates(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus) {
+  FitReport report;
+  fit_gemms(tables, gpus, report);
+  fit_attentions(tables, gpus, report);
+  fit_memories(tables, gpus, report);
+  fit_collectives(tables, gpus, report);
+  const auto used = [&](const std::string& name) {
+    const auto is = [&](const auto& row) { return row.gpu == name; };
+    const RateTables& t = report.tables;
+    return std::any_of(t.gemm.begin(), t.gemm.end(), is) || std::any_of(t.attention.begin(), t.attention.end(), is) ||
+           std::any_of(t.memory.begin(), t.memory.end(), is);
+  };
+  for (const Gpu& gpu : gpus) {
+    if (used(gpu.name)) report.tables.devices.push_back({gpu.name, gpu.generation, gpu.scale_up_link, peaks_of(gpu)});
+  }
+  return report;
+}
+
+}  // namespace cpfit

@@ -1,0 +1,260 @@
+#include "model/rates/gpu_rates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+namespace cpfit {
+
+namespace {
+
+constexpr float kSameGenerationSigma = 0.10f;   // H100 against H200 in the kernel tables differ by less
+constexpr float kOtherGenerationSigma = 0.25f;  // share of peak moved from 0.85 (Ampere) to 0.64 (Blackwell)
+constexpr float kOtherLibrarySigma = 0.15f;
+
+std::string generation_of(const RateTables& tables, const std::string& gpu) {
+  for (const FittedDevice& device : tables.devices) {
+    if (device.gpu == gpu) return device.generation;
+  }
+  return {};
+}
+
+int distance(const std::string& a, const std::string& b) { return std::abs(generation_rank(a) - generation_rank(b)); }
+
+/// The sigma that a transfer adds to the donor's own.
+float transfer_sigma(bool same_gpu, int generations) {
+  if (same_gpu) return 0.0f;
+  return generations == 0 ? kSameGenerationSigma : kOtherGenerationSigma;
+}
+
+/// Cheapest row by `cost` (negative: not eligible); first in file order on ties.
+template <class Row, class Cost>
+const Row* cheapest(const std::vector<Row>& rows, Cost cost) {
+  const Row* best = nullptr;
+  double best_cost = std::numeric_limits<double>::max();
+  for (const Row& row : rows) {
+    const double c = cost(row);
+    if (c >= 0 && c < best_cost) {
+      best = &row;
+      best_cost = c;
+    }
+  }
+  return best;
+}
+
+/// Where a curve comes from: its own GPU for nothing, one of the same generation for 1, a step of generation for 2 more.
+double donor_cost(const RateTables& tables, const GpuRates& rates, const std::string& donor) {
+  if (donor == rates.gpu) return 0;
+  return 1 + 2.0 * distance(generation_of(tables, donor), rates.generation);
+}
+
+template <class Curve>
+void settle(Chosen<Curve>& chosen, const RateTables& tables, const GpuRates& rates, const std::string& donor, float extra) {
+  const bool own = donor == rates.gpu;
+  const float moved = transfer_sigma(own, distance(generation_of(tables, donor), rates.generation));
+  const float fitted = relative_sigma(chosen.curve.quality);
+  chosen.sigma = std::sqrt(fitted * fitted + moved * moved + extra * extra);
+  chosen.evidence = own && extra == 0 ? chosen.curve.quality.evidence : Evidence::kAssumed;
+}
+
+void choose_gemm(GpuRates& rates, const RateTables& tables, MathKind math) {
+  Chosen<GemmCurve>& chosen = rates.gemm[static_cast<std::size_t>(math)];
+  const double own_peak = rates.peaks.math[static_cast<std::size_t>(math)];
+  // A GPU without this kind of arithmetic runs it in 16 bits: a figure to print, marked assumed.
+  const MathKind used = own_peak > 0 ? math : MathKind::kBf16;
+  const GemmRow* row = cheapest(tables.gemm, [&](const GemmRow& r) {
+    if (r.math != used && r.math != MathKind::kBf16) return -1.0;
+    return donor_cost(tables, rates, r.gpu) + (r.math == used ? 0 : 10);
+  });
+  if (row == nullptr) return;
+  chosen.curve = row->curve;
+  chosen.peak = rates.peaks.math[static_cast<std::size_t>(used)];
+  settle(chosen, tables, rates, row->gpu, row->math == math ? 0.0f : kOtherLibrarySigma);
+}
+
+void choose_attention(GpuRates& rates, const RateTables& tables, MathKind math, AttentionLibrary library, AttentionPass pass) {
+  Chosen<AttentionCurve>& chosen = rates.attention[attention_index(math, library, pass)];
+  const bool supported = rates.peaks.math[static_cast<std::size_t>(math)] > 0;
+  const AttentionRow* row = cheapest(tables.attention, [&](const AttentionRow& r) {
+    if (r.pass != pass) return -1.0;
+    if (r.math != math && r.math != MathKind::kBf16) return -1.0;
+    if (r.math != MathKind::kBf16 && !supported) return -1.0;
+    const double other = r.library == library ? 0.0 : (r.library == AttentionLibrary::kTrtllm ? 1.9 : 1.5);
+    return donor_cost(tables, rates, r.gpu) + other + (r.math == math ? 0.0 : 10.0);
+  });
+  if (row == nullptr) return;
+  chosen.curve = row->curve;
+  if (row->library != library) chosen.curve.preparation = 0;  // the cache write belongs to the serving operator alone
+  chosen.peak = rates.peaks.math[static_cast<std::size_t>(row->math)];
+  settle(chosen, tables, rates, row->gpu, row->library == library && row->math == math ? 0.0f : kOtherLibrarySigma);
+}
+
+void choose_memory(GpuRates& rates, const RateTables& tables) {
+  const MemoryRow* row = cheapest(tables.memory, [&](const MemoryRow& r) {
+    if (r.pass != AttentionPass::kForward || r.kernels != "cudnn_norm") return -1.0;
+    return donor_cost(tables, rates, r.gpu);
+  });
+  if (row == nullptr) return;
+  rates.memory.curve = row->curve;
+  settle(rates.memory, tables, rates, row->gpu, 0.0f);
+}
+
+std::string pcie_name(BytesPerSecond rate) {
+  const double gb = rate.value() / 1e9;
+  return gb < 20 ? "pcie3" : gb < 40 ? "pcie4" : gb < 80 ? "pcie5" : "pcie6";
+}
+
+std::string link_name(const Gpu& gpu, LinkClass link) {
+  switch (link) {
+    case LinkClass::kNvlink:
+      return gpu.scale_up_link.starts_with("nvlink") ? gpu.scale_up_link : "nvlink4";
+    case LinkClass::kXgmi:
+      return "xgmi3";
+    case LinkClass::kPcie:
+      return pcie_name(gpu.pcie);
+    case LinkClass::kSocket:
+      return "socket";
+    case LinkClass::kNic:
+    case LinkClass::kSpine:
+      return "nic";
+    case LinkClass::kLocal:
+      return "local";
+  }
+  return "nic";
+}
+
+/// "nvlink2" asks, "nvlink3" answers: same family, nearest number; empty when the family is not there at all.
+template <class Row>
+std::string nearest_link(const std::vector<Row>& rows, const std::string& wanted) {
+  const auto family = [](const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); };
+  const auto number = [&](const std::string& name) { return std::atoi(name.c_str() + family(name).size()); };
+  const Row* best = cheapest(rows, [&](const Row& row) {
+    return family(row.link) == family(wanted) ? std::abs(number(row.link) - number(wanted)) + (row.link == wanted ? 0.0 : 0.5)
+                                              : -1.0;
+  });
+  return best == nullptr ? std::string() : best->link;
+}
+
+void choose_links(GpuRates& rates, const RateTables& tables, const Gpu& gpu) {
+  for (std::size_t index = 0; index < kLinkClasses; ++index) {
+    const std::string wanted = link_name(gpu, static_cast<LinkClass>(index));
+    const std::string known = nearest_link(tables.link, wanted);
+    for (const LinkRow& row : tables.link) {
+      if (row.link != known) continue;
+      const float fitted = relative_sigma(row.curve.quality);
+      rates.link[index] = {row.curve, 0, known == wanted ? fitted : std::hypot(fitted, kOtherGenerationSigma),
+                           known == wanted ? row.curve.quality.evidence : Evidence::kAssumed};
+    }
+    for (std::size_t kind = 0; kind < kCollectives; ++kind) {
+      std::vector<CollectiveRow> rows;
+      std::copy_if(tables.collective.begin(), tables.collective.end(), std::back_inserter(rows),
+                   [&](const CollectiveRow& row) { return static_cast<std::size_t>(row.kind) == kind; });
+      const std::string measured = nearest_link(rows, wanted);
+      RankLadder& ladder = rates.collective[index][kind];
+      std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.curve.ranks < b.curve.ranks; });
+      for (const CollectiveRow& row : rows) {
+        if (row.link != measured || static_cast<std::size_t>(ladder.count) == ladder.curves.size()) continue;
+        ladder.curves[static_cast<std::size_t>(ladder.count++)] = row.curve;
+        ladder.evidence = measured == wanted ? row.curve.quality.evidence : Evidence::kAssumed;
+      }
+    }
+    // Between nodes only all-reduce was measured. A ring all-reduce is a reduce-scatter and an all-gather: half its fixed cost
+    // each.
+    for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+      RankLadder& ladder = rates.collective[index][static_cast<std::size_t>(kind)];
+      if (ladder.count > 0) continue;
+      ladder = rates.collective[index][static_cast<std::size_t>(CollectiveKind::kAllReduce)];
+      ladder.evidence = Evidence::kAssumed;
+      for (CollectiveCurve& curve : ladder.curves) {
+        for (CollectivePiece& piece : curve.pieces) piece.alpha *= 0.5;
+      }
+    }
+  }
+}
+
+void choose_training(GpuRates& rates, const RateTables& tables) {
+  for (std::size_t math = 0; math < kMathKinds; ++math) {
+    for (std::size_t library = 0; library < kLibraries; ++library) {
+      int best = -1;
+      for (const TrainingRow& row : tables.training) {
+        if (!row.generation.empty() && generation_rank(row.generation) != generation_rank(rates.generation)) continue;
+        if (row.math && static_cast<std::size_t>(*row.math) != math) continue;
+        if (row.library && static_cast<std::size_t>(*row.library) != library) continue;
+        const int keys = (row.generation.empty() ? 0 : 1) + (row.math ? 1 : 0) + (row.library ? 1 : 0);
+        if (keys <= best) continue;
+        best = keys;
+        rates.training[training_index(static_cast<MathKind>(math), static_cast<AttentionLibrary>(library))] = {
+            row.gemm_factor, row.attention_factor};
+      }
+    }
+  }
+}
+
+void choose_overheads(GpuRates& rates, const RateTables& tables) {
+  int best = -1;
+  for (const LaunchRow& row : tables.launch) {
+    if (!row.generation.empty() && generation_rank(row.generation) != generation_rank(rates.generation)) continue;
+    const int keys = row.generation.empty() ? 0 : 1;
+    if (keys <= best) continue;
+    best = keys;
+    rates.launch_eager = row.eager;
+    rates.launch_graph = row.graph;
+  }
+  static constexpr std::string_view kFamilies[kLinkClasses] = {"nvlink", "xgmi", "pcie", "socket", "nic", "nic", "local"};
+  for (std::size_t index = 0; index < kLinkClasses; ++index) {
+    rates.overlap[index] = 1.0;
+    best = -1;
+    for (const OverlapRow& row : tables.overlap) {
+      if (row.link != kFamilies[index]) continue;
+      if (!row.generation.empty() && generation_rank(row.generation) != generation_rank(rates.generation)) continue;
+      const int keys = row.generation.empty() ? 0 : 1;
+      if (keys <= best) continue;
+      best = keys;
+      rates.overlap[index] = row.slowdown;
+    }
+  }
+}
+
+}  // namespace
+
+int generation_rank(std::string_view generation) {
+  std::string plain;
+  for (const char c : generation) {
+    if (c != '_' && c != '-' && c != ' ') plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  // Blackwell Ultra shares Blackwell's kernels and collectives: the same rank, so that one stands in for the other.
+  static constexpr std::pair<std::string_view, int> kRanks[] = {{"volta", 0},  {"ampere", 2},    {"ada", 3},
+                                                                {"hopper", 4}, {"blackwell", 6}, {"blackwellultra", 6},
+                                                                {"cdna2", 2},  {"cdna3", 4}};
+  for (const auto& [name, rank] : kRanks) {
+    if (plain == name) return rank;
+  }
+  return 4;  // unknown: as Hopper, the middle of what was measured
+}
+
+GpuRates assemble_gpu_rates(const RateTables& tables, const Gpu& gpu) {
+  GpuRates rates;
+  rates.gpu = gpu.name;
+  rates.generation = gpu.generation;
+  rates.peaks.sm_count = gpu.sm_count > 0 ? gpu.sm_count : 132;
+  rates.peaks.hbm = gpu.hbm.value();
+  rates.peaks.math = {gpu.bf16.value() > 0 ? gpu.bf16.value() : gpu.fp16.value(), gpu.fp8.value(), gpu.fp8.value(),
+                      gpu.fp8.value(), gpu.fp4.value()};
+  for (std::size_t math = 0; math < kMathKinds; ++math) {
+    choose_gemm(rates, tables, static_cast<MathKind>(math));
+    for (std::size_t library = 0; library < kLibraries; ++library) {
+      for (std::size_t pass = 0; pass < kPasses; ++pass) {
+        choose_attention(rates, tables, static_cast<MathKind>(math), static_cast<AttentionLibrary>(library),
+                         static_cast<AttentionPass>(pass));
+      }
+    }
+  }
+  choose_memory(rates, tables);
+  choose_links(rates, tables, gpu);
+  choose_training(rates, tables);
+  choose_overheads(rates, tables);
+  return rates;
+}
+
+}  // namespace cpfit

@@ -1,0 +1,182 @@
+#include "model/rates/rate_set.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "model/presets/embedded.h"
+#include "model/rates/gpu_rates.h"
+#include "model/rates/rate_tables.h"
+
+namespace cpfit {
+
+namespace {
+
+/// Outside its range a curve is an extrapolation: twice its error, and a tenth at least.
+Rated rated(double seconds, float sigma, bool in_range, Evidence evidence) {
+  return {Seconds(seconds), in_range ? sigma : 2 * sigma + 0.1f, in_range, evidence};
+}
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+/// Ring steps of a collective, what its fixed cost grows with.
+double ring_steps(CollectiveKind kind, double ranks) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (ranks - 1);
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+      return ranks - 1;
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kSendRecv:
+      return 1;
+  }
+  return 1;
+}
+
+/// Time of a curve measured on curve.ranks at another number of ranks: same bus rate, fixed cost as the ring's steps.
+double at_ranks(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes, double ranks) {
+  const double measured = number(curve.ranks);
+  CollectiveCurve moved = curve;
+  moved.ranks = static_cast<std::int64_t>(ranks);
+  for (CollectivePiece& piece : moved.pieces) piece.alpha *= ring_steps(kind, ranks) / ring_steps(kind, measured);
+  return collective_seconds(moved, kind, rate, bytes);
+}
+
+}  // namespace
+
+struct RateSet::Body {
+  RateTables tables;
+  // A GPU is assembled when first asked for; the key holds what assembly reads, so that an edited GPU is another one.
+  using Key = std::tuple<std::string, std::string, std::string, double, double, double, double, std::int32_t, double>;
+  std::mutex mutex;
+  std::map<Key, GpuRates> known;  // nodes stay in place: references handed out remain valid
+};
+
+RateSet::RateSet() : body_(std::make_unique<Body>()) {}
+RateSet::~RateSet() = default;
+RateSet::RateSet(RateSet&&) noexcept = default;
+RateSet& RateSet::operator=(RateSet&&) noexcept = default;
+
+Outcome<RateSet> RateSet::parse(std::string_view toml_text) {
+  Outcome<RateTables> tables = parse_rate_tables(toml_text);
+  if (!tables) return tables.problems();
+  bool gemm = false, forward = false, backward = false;
+  for (const GemmRow& row : tables->gemm) gemm |= row.math == MathKind::kBf16;
+  for (const AttentionRow& row : tables->attention) {
+    forward |= row.math == MathKind::kBf16 && row.pass == AttentionPass::kForward;
+    backward |= row.math == MathKind::kBf16 && row.pass == AttentionPass::kBackward;
+  }
+  if (!gemm || !forward || !backward || tables->memory.empty() || tables->link.empty()) {
+    return Problem{"rates.incomplete", "rates.toml", "needs bf16 gemm, bf16 attention forward and backward, memory and link rows",
+                   "generate it with: cpfit calibrate fit"};
+  }
+  RateSet set;
+  set.version_ = tables->version;
+  set.body_->tables = std::move(tables).value();
+  return set;
+}
+
+RateSet RateSet::defaults() {
+  Outcome<RateSet> set = parse(embedded_file("presets/rates.toml"));
+  if (!set) {
+    for (const Problem& problem : set.problems()) std::fprintf(stderr, "cpfit: internal error: %s\n", to_text(problem).c_str());
+    std::abort();
+  }
+  return std::move(set).value();
+}
+
+const GpuRates& RateSet::of(const Gpu& gpu) const {
+  const Body::Key key{gpu.name,        gpu.generation,  gpu.scale_up_link, gpu.bf16.value(), gpu.fp8.value(),
+                      gpu.fp4.value(), gpu.hbm.value(), gpu.sm_count,      gpu.pcie.value()};
+  const std::lock_guard lock(body_->mutex);
+  const auto found = body_->known.find(key);
+  if (found != body_->known.end()) return found->second;
+  return body_->known.emplace(key, assemble_gpu_rates(body_->tables, gpu)).first->second;
+}
+
+Rated gemm_time(const GpuRates& rates, const GemmShape& shape, MathKind math) {
+  const Chosen<GemmCurve>& chosen = rates.gemm[static_cast<std::size_t>(math)];
+  const GemmCurve& curve = chosen.curve;
+  const bool in_range =
+      curve.m.contains(number(shape.m)) && curve.n.contains(number(shape.n)) && curve.k.contains(number(shape.k));
+  return rated(gemm_seconds(curve, rates.peaks, chosen.peak, bytes_per_input(math), shape), chosen.sigma, in_range,
+               chosen.evidence);
+}
+
+Rated attention_time(const GpuRates& rates, const AttentionShape& shape, AttentionPass pass, AttentionLibrary library) {
+  const Chosen<AttentionCurve>& chosen = rates.attention[attention_index(shape.math, library, pass)];
+  const AttentionCurve& curve = chosen.curve;
+  // Far fewer pairs than the mask's rectangle holds: windows or documents, whose masked tiles no table covers.
+  const double full = number(shape.q_len) * number(shape.kv_len) * (shape.causal ? 0.5 : 1.0);
+  const bool in_range = shape.pairs >= 0.8 * full && curve.q_len.contains(number(shape.q_len)) &&
+                        curve.kv_len.contains(number(shape.kv_len)) && curve.heads.contains(number(shape.batch * shape.heads));
+  return rated(attention_seconds(curve, rates.peaks, chosen.peak, shape, pass), chosen.sigma, in_range, chosen.evidence);
+}
+
+Rated memory_time(const GpuRates& rates, Bytes traffic, int kernels) {
+  const Chosen<MemoryCurve>& chosen = rates.memory;
+  const bool in_range = kernels > 0 && chosen.curve.traffic.contains(traffic.value() / kernels);
+  return rated(memory_seconds(chosen.curve, rates.peaks.hbm, traffic.value(), kernels, 0), chosen.sigma, in_range,
+               chosen.evidence);
+}
+
+TrainingFactors training_factors(const GpuRates& rates, MathKind math, AttentionLibrary library) {
+  return rates.training[training_index(math, library)];
+}
+
+Seconds launch_cost(const GpuRates& rates, bool graph) { return Seconds(graph ? rates.launch_graph : rates.launch_eager); }
+
+Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, Seconds latency, Bytes bytes) {
+  const auto index = static_cast<std::size_t>(link);
+  const RankLadder& measured = rates.collective[index][static_cast<std::size_t>(CollectiveKind::kSendRecv)];
+  if (measured.count > 0) {
+    const CollectiveCurve& curve = measured.curves[0];
+    const bool in_range = bytes.value() >= curve.pieces[0].from &&
+                          bytes.value() <= curve.pieces[static_cast<std::size_t>(curve.piece_count - 1)].to;
+    return rated(collective_seconds(curve, CollectiveKind::kSendRecv, rate.value(), bytes.value()), relative_sigma(curve.quality),
+                 in_range, measured.evidence);
+  }
+  const Chosen<LinkCurve>& chosen = rates.link[index];
+  const double seconds =
+      chosen.curve.alpha + latency.value() + (bytes.value() + chosen.curve.half_bytes) / (chosen.curve.share * rate.value());
+  return rated(seconds, chosen.sigma, true, chosen.evidence);
+}
+
+Rated collective_time(const GpuRates& rates, CollectiveKind kind, LinkClass link, BytesPerSecond rate, Seconds latency,
+                      std::int64_t ranks, Bytes bytes) {
+  if (ranks <= 1) return {Seconds(0.0), 0.0f, true, Evidence::kMeasured};
+  if (kind == CollectiveKind::kSendRecv) return message_time(rates, link, rate, latency, bytes);
+  const auto index = static_cast<std::size_t>(link);
+  const RankLadder& ladder = rates.collective[index][static_cast<std::size_t>(kind)];
+  const double n = number(ranks);
+  if (ladder.count == 0) {
+    const Chosen<LinkCurve>& chosen = rates.link[index];
+    const double seconds = ring_steps(kind, n) * (chosen.curve.alpha + latency.value()) +
+                           (bytes.value() + chosen.curve.half_bytes) * bus_factor(kind, n) / (chosen.curve.share * rate.value());
+    return rated(seconds, chosen.sigma, true, chosen.evidence);
+  }
+  std::int32_t upper = 0;
+  while (upper + 1 < ladder.count && ladder.curves[static_cast<std::size_t>(upper)].ranks < ranks) ++upper;
+  const CollectiveCurve& high = ladder.curves[static_cast<std::size_t>(upper)];
+  const bool sizes =
+      bytes.value() >= high.pieces[0].from && bytes.value() <= high.pieces[static_cast<std::size_t>(high.piece_count - 1)].to;
+  const float sigma = relative_sigma(high.quality);
+  if (high.ranks == ranks)
+    return rated(collective_seconds(high, kind, rate.value(), bytes.value()), sigma, sizes, ladder.evidence);
+  if (upper == 0 || high.ranks < ranks) {
+    return rated(at_ranks(high, kind, rate.value(), bytes.value(), n), sigma, false, ladder.evidence);
+  }
+  const CollectiveCurve& low = ladder.curves[static_cast<std::size_t>(upper - 1)];
+  const double share = std::log2(n / number(low.ranks)) / std::log2(number(high.ranks) / number(low.ranks));
+  const double seconds = (1 - share) * at_ranks(low, kind, rate.value(), bytes.value(), n) +
+                         share * at_ranks(high, kind, rate.value(), bytes.value(), n);
+  return rated(seconds, sigma, sizes, ladder.evidence);
+}
+
+double overlap_slowdown(const GpuRates& rates, LinkClass link) { return rates.overlap[static_cast<std::size_t>(link)]; }
+
+}  // namespace cpfit
