@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
+#include <utility>
 
 #include "model/presets/embedded.h"
 #include "model/transformer/architecture_check.h"
@@ -143,7 +143,7 @@ Outcome<std::vector<ModelPreset>> parse_model_presets(std::string_view text) {
   return presets;
 }
 
-std::vector<ModelPreset> model_presets() {
+std::vector<ModelPreset> model_preset_rows() {
   Outcome<std::vector<ModelPreset>> presets = parse_model_presets(embedded_file("presets/models.toml"));
   if (!presets) {
     for (const Problem& problem : presets.problems())
@@ -151,6 +151,12 @@ std::vector<ModelPreset> model_presets() {
     std::abort();
   }
   return std::move(presets).value();
+}
+
+std::vector<Architecture> model_presets() {
+  std::vector<Architecture> models;
+  for (ModelPreset& preset : model_preset_rows()) models.push_back(std::move(preset.architecture));
+  return models;
 }
 
 std::string normal_model_name(std::string_view name) {
@@ -176,7 +182,7 @@ std::string normal_model_name(std::string_view name) {
 Outcome<Architecture> find_model(const std::string& name) {
   const std::string wanted = normal_model_name(name);
   std::vector<std::string> normals, names;
-  for (ModelPreset& preset : model_presets()) {
+  for (ModelPreset& preset : model_preset_rows()) {
     std::vector<std::string> known = preset.aliases;
     known.push_back(preset.architecture.name);
     for (const std::string& each : known) {

@@ -19,9 +19,12 @@ struct ModelPreset {
   std::int64_t published_other_parameters = 0;  // in the published total, but not in the text model: a vision tower
 };
 
-/// All presets of the embedded models.toml, in file order. Parsed once per call: keep the result. A malformed embedded file is
-/// our own mistake and stops the program.
-[[nodiscard]] std::vector<ModelPreset> model_presets();
+/// All rows of the embedded models.toml, in file order. Parsed once per call: keep the result. A malformed embedded file is our
+/// own mistake and stops the program.
+[[nodiscard]] std::vector<ModelPreset> model_preset_rows();
+
+/// The architectures alone.
+[[nodiscard]] std::vector<Architecture> model_presets();
 
 /// One architecture by name or alias. Case, "-", "_", spaces, an organisation before "/", and words that do not change the
 /// architecture ("Instruct", "hf", "Meta") do not matter: "llama3-8b", "meta-llama/Meta-Llama-3-8B-Instruct". A problem with the
@@ -31,7 +34,7 @@ struct ModelPreset {
 /// The form in which names are compared.
 [[nodiscard]] std::string normal_model_name(std::string_view name);
 
-/// Reads presets from TOML text; what model_presets() does with the embedded file. Problems name the row and the key.
+/// Reads presets from TOML text; what model_preset_rows() does with the embedded file. Problems name the row and the key.
 [[nodiscard]] Outcome<std::vector<ModelPreset>> parse_model_presets(std::string_view text);
 
 }  // namespace cpfit

@@ -19,7 +19,7 @@ Architecture preset(const std::string& name) {
 
 TEST(Presets, EveryCountIsThePublishedTotal) {
   int exact = 0, rounded = 0;
-  for (const ModelPreset& model : model_presets()) {
+  for (const ModelPreset& model : model_preset_rows()) {
     ASSERT_GT(model.published_parameters, 0) << model.architecture.name;
     const std::int64_t counted = count_parameters(model.architecture).total() + model.published_other_parameters;
     if (model.published_unit == 1) {
@@ -58,7 +58,7 @@ TEST(Presets, VisionTowerOfGemma3IsDerived) {
   const std::int64_t layer = 4 * (width * width + width) + 2 * width * mlp + mlp + width + 2 * 2 * width;
   const std::int64_t tower = 27 * layer + 2 * width + 3 * 14 * 14 * width + width + 4096 * width;
   EXPECT_EQ(tower, 416'866'032);
-  for (const ModelPreset& model : model_presets()) {
+  for (const ModelPreset& model : model_preset_rows()) {
     if (model.published_other_parameters == 0) continue;
     // Projector: width x H, and the RMSNorm of the tower's output.
     EXPECT_EQ(model.published_other_parameters, tower + width * model.architecture.hidden + width) << model.architecture.name;
@@ -183,7 +183,7 @@ TEST(Presets, NamesAreFoundAsPeopleWriteThem) {
 
 TEST(Presets, NoTwoNamesAreTheSame) {
   std::set<std::string> seen;
-  for (const ModelPreset& model : model_presets()) {
+  for (const ModelPreset& model : model_preset_rows()) {
     EXPECT_TRUE(seen.insert(normal_model_name(model.architecture.name)).second) << model.architecture.name;
     for (const std::string& alias : model.aliases) EXPECT_TRUE(seen.insert(normal_model_name(alias)).second) << alias;
   }
@@ -196,6 +196,13 @@ TEST(Presets, AnUnknownNameSuggestsTheNearest) {
   EXPECT_NE(found.problems()[0].repair.find("Llama-3.1-8B"), std::string::npos) << found.problems()[0].repair;
   EXPECT_FALSE(find_model("").ok());
   EXPECT_FALSE(find_model("-").ok());
+}
+
+TEST(Presets, ArchitecturesComeInTheOrderOfTheRows) {
+  const auto rows = model_preset_rows();
+  const auto models = model_presets();
+  ASSERT_EQ(models.size(), rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(models[i], rows[i].architecture);
 }
 
 TEST(Presets, AModelWithTwoKvHeadsExists) { EXPECT_EQ(preset("qwen2.5-3b").kv_heads, 2); }
