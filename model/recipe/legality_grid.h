@@ -145,7 +145,7 @@ inline constexpr LegalityRule kGridRules[] = {
      },
      [](const LegalityCase& at) { return fmt::format("it offers {}", listed(at.rules.layout_kinds)); }},
     {"stage_layout", "the layout gives every layer one place", "each kind divides in its own way (stage_layout.h)",
-     "change pp, vpp or stage_layout", [](const LegalityCase& at) { return layers_of_fullest_stage(at.model, at.recipe) > 0; },
+     "change pp, vpp or stage_layout", [](const LegalityCase& at) { return layout_resolves(at.model, at.recipe); },
      [](const LegalityCase& at) {
        const Problems problems = layout_problems(at.model, at.recipe);
        return problems.empty() ? std::string() : problems.front().message;

@@ -41,8 +41,7 @@ const toml::node* required(Section& top, std::string_view key, std::string_view 
 
 /// What no recipe of this scenario could repair.
 void check_together(const Scenario& read, const RuleSet& rules, const toml::node* training, Reading& reading) {
-  const LegalityCase at{read.model,       read.training, read.base, rules, read.cluster.gpus(), read.cluster.gpus_per_node,
-                        &read.cluster.gpu};
+  const LegalityCase at = legality_case(read, rules, read.base);
   for (const LegalityRule& rule : legality_rules()) {
     if (rule.id != "precision_on_gpu" && rule.id != "positions") continue;
     if (rule.holds(at)) continue;
@@ -53,6 +52,13 @@ void check_together(const Scenario& read, const RuleSet& rules, const toml::node
 }
 
 }  // namespace
+
+LegalityCase legality_case(const Scenario& scenario, const RuleSet& rules, const Recipe& recipe) {
+  const Cluster& cluster = scenario.cluster;
+  return {scenario.model, scenario.training, recipe,
+          rules,          cluster.gpus(),    std::max(cluster.gpus_per_node, cluster.scale_up_domain),
+          &cluster.gpu};
+}
 
 Outcome<Scenario> read_scenario(const std::string& text, const std::string& path) {
   Outcome<toml::table> document = parsed(text, path);

@@ -7,6 +7,7 @@
 
 #include "model/cluster/cluster.h"
 #include "model/quantity/problem.h"
+#include "model/recipe/legality.h"
 #include "model/recipe/recipe.h"
 #include "model/recipe/training.h"
 #include "model/transformer/architecture.h"
@@ -44,7 +45,7 @@ struct Scenario {
   Architecture model;
   Cluster cluster;
   Training training;
-  Recipe base;  // defaults for what the search does not vary: precision, framework, overlap flags, rank order
+  Recipe base;  // what holds where neither the search nor a command line says otherwise: [recipe], axes of one value, precision
   SearchSpace search;
   Requirements requirements;
   std::string text;  // the file as read, stored with the run
@@ -56,6 +57,9 @@ struct Scenario {
 /// Problems: syntax (line, column), unknown keys with a suggestion, unit mistakes, impossible values, unknown presets, MoE
 /// models.
 [[nodiscard]] Outcome<Scenario> read_scenario(const std::string& text, const std::string& path);
+
+/// The case of one recipe on this scenario's cluster. Refers to its arguments: they must outlive it.
+[[nodiscard]] LegalityCase legality_case(const Scenario& scenario, const RuleSet& rules, const Recipe& recipe);
 
 /// Reads the file; an unreadable file is a Problem (a person's input).
 [[nodiscard]] Outcome<Scenario> load_scenario(const std::string& path);

@@ -264,7 +264,11 @@ constexpr Home kHomes[] = {
 };
 
 /// What people call our keys elsewhere.
-constexpr Home kSynonyms[] = {
+struct Synonym {
+  std::string_view theirs;
+  std::string_view ours;
+};
+constexpr Synonym kSynonyms[] = {
     {"seq_length", "sequence_length"},
     {"seq_len", "sequence_length"},
     {"sequence", "sequence_length"},
@@ -296,11 +300,15 @@ void Section::finish() {
     const std::string key(name.str());
     if (is_known(key)) continue;
     std::string repair;
-    for (const Home& synonym : kSynonyms) {
-      if (synonym.key == key && is_known(synonym.table)) repair = fmt::format("did you mean '{}'?", synonym.table);
+    std::string_view ours = key;
+    for (const Synonym& synonym : kSynonyms) {
+      if (synonym.theirs == key) ours = synonym.ours;
     }
+    if (is_known(ours)) repair = fmt::format("did you mean '{}'?", ours);
     for (const Home& home : kHomes) {
-      if (repair.empty() && home.key == key && home.table != name_) repair = fmt::format("it belongs under [{}]", home.table);
+      if (!repair.empty() || home.key != ours || home.table == name_) continue;
+      repair = ours == key ? fmt::format("it belongs under [{}]", home.table)
+                           : fmt::format("did you mean '{}' under [{}]?", ours, home.table);
     }
     if (repair.empty()) {
       const std::string near = nearest_name(key, known_);

@@ -110,6 +110,10 @@ Requirements read_requirements(const toml::table& table, const std::optional<Clu
                                  print_bytes(cluster->gpu.memory_usable)),
                      "write a smaller margin");
     }
+  } else if (margin_text != nullptr && !parse_share(margin_text->get())) {
+    section.report("memory_margin", "scenario.unit",
+                   fmt::format("requirements.memory_margin is \"{}\", neither a share nor a size", margin_text->get()),
+                   "write \"5 %\" or \"4 GiB\"");
   } else if (const std::optional<double> value = section.share("memory_margin")) {
     requirements.memory_margin_share = *value;
     if (*value >= 1) {

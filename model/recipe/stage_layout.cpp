@@ -136,7 +136,7 @@ std::vector<std::int64_t> nearest_divisors(std::int64_t total, std::int64_t want
 
 bool resolves(const Architecture& model, Recipe recipe, const StageLayout& layout) {
   recipe.stage_layout = layout;
-  return spread(model, recipe, [](std::int64_t, std::int64_t) {}) == Fault::kNone;
+  return layout_resolves(model, recipe);
 }
 
 /// Layouts that would resolve with this pp and vpp: what a person can write without touching the degrees.
@@ -241,6 +241,10 @@ Outcome<ResolvedLayout> resolve_layout(const Architecture& model, const Recipe& 
     resolved.layers_of_stage[static_cast<std::size_t>(chunk % recipe.pp)] += static_cast<std::int32_t>(layers);
   });
   return resolved;
+}
+
+bool layout_resolves(const Architecture& model, const Recipe& recipe) {
+  return spread(model, recipe, [](std::int64_t, std::int64_t) {}) == Fault::kNone;
 }
 
 std::int64_t layers_of_fullest_stage(const Architecture& model, const Recipe& recipe) {

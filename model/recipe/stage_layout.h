@@ -28,7 +28,10 @@ struct ResolvedLayout {
 /// embedding nothing; in order, the block whose cumulative cost first exceeds total*(k+1)/pp is the last of stage k.
 [[nodiscard]] Outcome<ResolvedLayout> resolve_layout(const Architecture& model, const Recipe& recipe);
 
-/// Layers of the fullest stage, or 0 when the layout does not resolve. Does not allocate: the legality table calls it.
+/// Whether it resolves at all. Cheap, does not allocate: the legality table calls it for every recipe.
+[[nodiscard]] bool layout_resolves(const Architecture& model, const Recipe& recipe);
+
+/// Layers of the fullest stage, or 0 when the layout does not resolve. Does not allocate.
 [[nodiscard]] std::int64_t layers_of_fullest_stage(const Architecture& model, const Recipe& recipe);
 
 /// What is wrong with the layout and what to write instead; empty when it resolves.

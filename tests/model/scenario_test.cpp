@@ -43,16 +43,6 @@ Problem refused(const std::string& text) {
   return outcome.problems().empty() ? Problem{} : outcome.problems().front();
 }
 
-LegalityCase case_of(const Scenario& scenario, const Recipe& recipe, const RuleSet& rules) {
-  return {scenario.model,
-          scenario.training,
-          recipe,
-          rules,
-          scenario.cluster.gpus(),
-          std::max(scenario.cluster.gpus_per_node, scenario.cluster.scale_up_domain),
-          &scenario.cluster.gpu};
-}
-
 Scenario example(const std::string& file) {
   const Outcome<Scenario> outcome = load_scenario(std::string(CPFIT_SOURCE_DIR) + "/examples/" + file);
   EXPECT_TRUE(outcome.ok()) << all_of(outcome.problems());
@@ -82,8 +72,8 @@ TEST(Scenario, Meta405BIsLegalAsPublished) {
   EXPECT_EQ(scenario.base.world(), 16384);
   EXPECT_EQ(to_text(scenario.base.rank_order), "tp-cp-pp-dp");
   const RuleSet rules = find_framework(scenario.base.framework).value();
-  EXPECT_EQ(first_violation(case_of(scenario, scenario.base, rules)), -1)
-      << all_of(explain_violations(case_of(scenario, scenario.base, rules)));
+  EXPECT_EQ(first_violation(legality_case(scenario, rules, scenario.base)), -1)
+      << all_of(explain_violations(legality_case(scenario, rules, scenario.base)));
 }
 
 TEST(Scenario, NemoLongSequenceIsLegalAsPublished) {
@@ -93,8 +83,8 @@ TEST(Scenario, NemoLongSequenceIsLegalAsPublished) {
   EXPECT_EQ(scenario.base.precision, Precision::kFp8Delayed);
   EXPECT_EQ(scenario.training.grad_dtype, GradDtype::kBf16);
   const RuleSet rules = find_framework(scenario.base.framework).value();
-  EXPECT_EQ(first_violation(case_of(scenario, scenario.base, rules)), -1)
-      << all_of(explain_violations(case_of(scenario, scenario.base, rules)));
+  EXPECT_EQ(first_violation(legality_case(scenario, rules, scenario.base)), -1)
+      << all_of(explain_violations(legality_case(scenario, rules, scenario.base)));
 }
 
 TEST(Scenario, TwoKvHeadsLimitTheHeadExchange) {
@@ -103,7 +93,7 @@ TEST(Scenario, TwoKvHeadsLimitTheHeadExchange) {
   const RuleSet rules = find_framework(scenario.base.framework).value();
   const auto verdict = [&](const std::string& text) {
     const Recipe recipe = parse_recipe(text, scenario.base).value();
-    return all_of(explain_violations(case_of(scenario, recipe, rules)));
+    return all_of(explain_violations(legality_case(scenario, rules, recipe)));
   };
   EXPECT_THAT(verdict("cp=8,cp_comm=p2p"), IsEmpty());
   EXPECT_THAT(verdict("cp=8,cp_comm=a2a"), HasSubstr("a2a degree may be 2"));
@@ -116,7 +106,7 @@ TEST(Scenario, WindowedModelsRefuseTheRing) {
   const RuleSet rules = find_framework(scenario.base.framework).value();
   const auto verdict = [&](const std::string& text) {
     const Recipe recipe = parse_recipe(text, scenario.base).value();
-    return all_of(explain_violations(case_of(scenario, recipe, rules)));
+    return all_of(explain_violations(legality_case(scenario, rules, recipe)));
   };
   EXPECT_THAT(verdict("cp=8,dp=2,cp_comm=p2p"), HasSubstr("all_gather or a2a"));
   EXPECT_THAT(verdict("cp=8,dp=2,cp_comm=all_gather"), IsEmpty());
@@ -244,6 +234,7 @@ TEST(Scenario, UnknownKeysGetASuggestion) {
   EXPECT_THAT(refused(whole("tp = 2\n")).repair, HasSubstr("[search]"));  // still inside [training]
   EXPECT_THAT(refused(whole("[search]\nprecision = \"bf16\"\n")).repair, HasSubstr("[training]"));
   EXPECT_THAT(refused(whole("[search]\nmbs = 2\n")).repair, HasSubstr("'micro_batch'"));
+  EXPECT_EQ(refused(whole("[search]\nseq_len = 2\n")).repair, "did you mean 'sequence_length' under [training]?");
   EXPECT_THAT(refused(whole("[recipe]\nframework = \"x\"\n")).repair, HasSubstr("[training]"));
   EXPECT_EQ(refused("sequence_length = \"8k\"\n" + whole("")).repair, "it belongs under [training]");
 }
@@ -290,6 +281,7 @@ TEST(Scenario, UnitMistakes) {
   EXPECT_DOUBLE_EQ(read(whole("[requirements]\nexposed_budget = 0.1\n")).requirements.exposed_budget_share, 0.1);
   EXPECT_THAT(refused(whole("[requirements]\nexposed_budget = 5\n")).repair, HasSubstr("%"));
   EXPECT_THAT(refused(whole("[requirements]\nmemory_margin = 5\n")).repair, HasSubstr("%"));
+  EXPECT_THAT(refused(whole("[requirements]\nmemory_margin = \"80\"\n")).repair, HasSubstr("GiB"));
   EXPECT_EQ(refused(whole("[requirements]\nmemory_margin = \"900 GiB\"\n")).code, "scenario.impossible");
   const Scenario margin = read(whole("[requirements]\nmemory_margin = \"4 GiB\"\n"));
   EXPECT_NEAR(margin.requirements.memory_margin_share * margin.cluster.gpu.memory_usable.value(), 4.0 * 1024 * 1024 * 1024, 1.0);
@@ -354,6 +346,23 @@ TEST(Scenario, EveryMistakeIsNamedInOneGo) {
   for (const Problem& problem : outcome.problems()) {
     EXPECT_THAT(problem.where, HasSubstr("a.toml:")) << to_text(problem);
     EXPECT_FALSE(problem.repair.empty()) << to_text(problem);
+  }
+}
+
+TEST(Scenario, BrokenTextNeverThrows) {
+  const std::string text = whole(
+      "mask = {kind = \"documents\", histogram = [{length = \"8k\", count = 3}]}\n[search]\ntp = [1, 2]\n"
+      "stage_layout = \"first=7;last=7\"\n[requirements]\nmemory_margin = \"5 %\"\n");
+  ASSERT_TRUE(read_scenario(text, "a.toml").ok());
+  for (std::size_t i = 0; i < text.size(); i += 3) {
+    std::string cut = text.substr(0, i);
+    std::string changed = text;
+    changed[i] = static_cast<char>("\"=[{9-\n"[i / 3 % 7]);
+    for (const std::string& broken : {cut, changed}) {
+      const Outcome<Scenario> outcome = read_scenario(broken, "a.toml");
+      for (const Problem& problem : outcome.problems()) EXPECT_FALSE(problem.message.empty()) << broken;
+      EXPECT_EQ(outcome.ok(), outcome.problems().empty()) << broken;
+    }
   }
 }
 
