@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ struct MeasuredKernel {
 
   // kDistributedAttention: cp, cp_comm, a2a_degree, shard_layout of this recipe; the framework's rules say how the ring runs
   Recipe recipe;
-  RuleSet rules;
+  std::shared_ptr<const RuleSet> rules;
 };
 
 }  // namespace cpfit

@@ -1,0 +1,267 @@
+// Training with context parallelism outside Megatron's own tables: torchtitan, Llama 3, USP, DistFlashAttention, BurstEngine,
+// Ulysses with offload; and the tables of mixed origin.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "calibrate/read/published_adapters.h"
+
+namespace cpfit::published {
+
+namespace {
+
+constexpr FlopsConvention kFullAttention{AttentionCount::kFull, true, false};
+constexpr FlopsConvention kCausalHalf{AttentionCount::kCausalHalf, true, false};
+
+void all_said(Draft& draft, std::initializer_list<std::string_view> fields) {
+  for (const auto field : fields) std::erase(draft.run.unknown, std::string(field));
+}
+
+/// cp = u * r: a head exchange over u ranks inside, a ring over r outside.
+void exchange_and_ring(Recipe& recipe, std::int64_t exchange, std::int64_t ring) {
+  recipe.cp = static_cast<std::int32_t>(exchange * ring);
+  recipe.a2a_degree = static_cast<std::int32_t>(exchange);
+  recipe.cp_comm = ring <= 1 ? CpComm::kA2a : exchange <= 1 ? CpComm::kP2p : CpComm::kA2aP2p;
+  if (recipe.cp_comm == CpComm::kP2p) recipe.a2a_degree = 1;
+}
+
+}  // namespace
+
+void read_torchtitan(const Row& row, Reading& reading) {
+  const bool later = row.says("source", "2025");
+  Draft draft =
+      draft_of(row, reading, later ? "torchtitan" : "torchtitan-2412", row.says("gpu", "HBM2e") ? "torchtitan-h100" : "");
+  Recipe& recipe = draft.recipe();
+  recipe.state_sharding = StateSharding::kZero3;
+  all_said(draft, {"tp", "pp"});  // blank: the table has no such axis
+  const auto recompute = row.text("recompute");
+  if (contains_word(recompute, "selective layer")) {  // every second layer fully (torchtitan selective_ac_option = 2)
+    recipe.recompute = {RecomputeKind::kBlock, static_cast<std::int32_t>(draft.model().layers / 2)};
+  }
+  const std::int64_t group = std::int64_t{recipe.tp} * recipe.pp * recipe.cp;
+  const std::int64_t dp = group > 0 ? draft.run.gpus / group : 0;
+  if (const auto local = row.integer("local_batch")) {
+    if (draft.training().global_batch == 0) draft.training().global_batch = dp * *local;
+    // With a pipeline the local batch is the whole pipeline's, cut into micro-batches of 1.
+    recipe.micro_batch = recipe.pp > 1 ? 1 : static_cast<std::int32_t>(*local);
+    all_said(draft, {"micro_batch"});
+  }
+  if (row.says("variant", "1F1B") && !row.says("variant", "nterleaved")) all_said(draft, {"vpp"});
+  recipe.overlap_tp = row.says("variant", "async tp");
+  draft.training().vocab_divisor = 1;
+  const bool compiled = row.says("variant", "compile") || row.says("notes", "compile");
+  if (compiled) {
+    draft.run.rules = reading.rules(recipe.framework, "torch.compile", [](RuleSet& rules) { rules.fused_elementwise = true; });
+    draft.run.conditions.push_back("torch.compile fuses element-wise operators");
+  }
+  draft.run.died = row.says("notes", "OOM");
+  measure_throughput(draft, row, kFullAttention);
+  // The tables divide by the bf16 peak of the normal board, whatever the precision.
+  if (const auto board = find_gpu(row.says("gpu", "A100") ? "A100-SXM4-80GB" : "H100-SXM5-80GB"); board.ok()) {
+    draft.run.peak_flops_for_mfu = board->bf16.value();
+  }
+  if (const auto gib_reserved = row.number("peak_mem_gb")) draft.measure(Metric::kReservedBytes, *gib_reserved * kGiB);
+  draft.run.group = recipe.cp > 1 ? "with CP" : recipe.pp > 1 || recipe.tp > 1 ? "TP or PP" : "FSDP";
+  file(std::move(draft), row, reading);
+}
+
+void read_llama3_table(const Row& row, Reading& reading) {
+  Draft draft = draft_of(row, reading, "llama3-meta", "llama3-h100");
+  Recipe& recipe = draft.recipe();
+  if (recipe.cp > 1) recipe.cp_comm = CpComm::kAllGather;
+  recipe.state_sharding = StateSharding::kZero2;
+  recipe.rank_order = RankOrder{{Axis::kTp, Axis::kCp, Axis::kPp, Axis::kDp}};
+  recipe.stage_layout.kind = LayoutKind::kEmbeddingAndLossAsLayers;
+  all_said(draft, {"recompute"});  // none at 8k tokens (section 3.3.2)
+  if (recipe.cp > 1) draft.not_said("recompute");
+  if (const auto per_group = row.integer("batch_per_dp")) {
+    draft.training().global_batch = *per_group * row.integer("dp").value_or(0);
+  }
+  measure_throughput(draft, row, kCausalHalf);  // the source does not say; only the causal half agrees with its three rows
+  draft.run.conditions.push_back("FLOPs convention not stated by the source: causal half assumed");
+  file(std::move(draft), row, reading);
+}
+
+void read_usp_paper(const Row& row, Reading& reading) {
+  if (!row.blank("fwd_iters_per_s") || row.says("model", "attention op")) {
+    read_usp_operator(row, reading);
+    return;
+  }
+  Draft draft = draft_of(row, reading, "usp-2404", "usp-a800");
+  Recipe& recipe = draft.recipe();
+  exchange_and_ring(recipe, row.integer("ulysses").value_or(1), row.integer("ring").value_or(1));
+  if (recipe.cp == 1) recipe.cp_comm = CpComm::kP2p;
+  all_said(draft, {"tp", "pp", "micro_batch", "recompute"});  // no pipeline, no accumulation, no recompute (section 5.2)
+  const std::int64_t dp = std::max<std::int64_t>(1, row.integer("dp").value_or(1));
+  recipe.micro_batch = static_cast<std::int32_t>(std::max<std::int64_t>(1, draft.training().global_batch / dp));
+  measure_throughput(draft, row, {AttentionCount::kCausalHalf, true, false});
+  draft.run.group = std::string(row.text("source_location").substr(0, 7));
+  file(std::move(draft), row, reading);
+}
+
+void read_distflashattn(const Row& row, Reading& reading) {
+  if (!row.blank("max_total_seq_k") || row.blank("step_time_s")) {
+    reading.skip(row, "longest sequence that ran: no step time");
+    return;
+  }
+  if (row.says("framework", "Ring Self-Attention")) {
+    reading.skip(row, "Ring Self-Attention materialises the scores: no such strategy in cpfit");
+    return;
+  }
+  const bool megatron = row.says("framework", "Megatron"), ulysses = row.says("framework", "Ulysses");
+  Draft draft = draft_of(row, reading,
+                         megatron  ? "megatron-2024"
+                         : ulysses ? "deepspeed-ulysses"
+                                   : "distflashattn",
+                         "distflashattn-a100");
+  Recipe& recipe = draft.recipe();
+  Architecture& model = draft.model();
+  // The paper's models vary Llama 7B: KV heads (GQA), or 33 query and KV heads of 128.
+  model = llama_model(32, 4096, 11008, 32, 32, 32000);
+  if (row.says("model", "GQA")) model.kv_heads = 8;
+  if (row.says("model", "33H")) {
+    model.heads = model.kv_heads = 33;
+    model.hidden = 33 * 128;
+  } else if (!row.says("model", "7B") && !row.says("model", "GQA")) {
+    draft.refuse("the shape of this model is not printed");
+  }
+  model.head_dim = 128;
+  model.name = std::string(row.text("model"));
+  const std::int64_t share = megatron ? recipe.tp : ulysses ? recipe.cp : 1;
+  if (model.heads % share != 0) {  // "Megatron-LM pads the heads": dummy heads up to the next multiple
+    model.heads = model.kv_heads = (model.heads / share + 1) * share;
+    draft.run.conditions.push_back(fmt::format("heads padded to {} so that {} ranks share them evenly", model.heads, share));
+  }
+  all_said(draft, {"tp", "pp", "micro_batch"});
+  draft.training().global_batch = 1;
+  if (ulysses) recipe.cp_comm = CpComm::kA2a;
+  if (!megatron) recipe.state_sharding = StateSharding::kZero3;
+  if (row.says("recompute", "rematerialization-aware")) {
+    recipe.recompute = {RecomputeKind::kFull, 0};
+    all_said(draft, {"recompute"});
+  } else if (row.says("recompute", "HF-style")) {
+    recipe.recompute = {RecomputeKind::kFull, 0};
+    all_said(draft, {"recompute"});
+    draft.run.rules = reading.rules(recipe.framework, "checkpoints at layer boundaries",
+                                    [](RuleSet& rules) { rules.checkpoint_keeps_attention_output = false; });
+    draft.run.conditions.push_back("checkpoints at layer boundaries: attention's forward runs again");
+  } else if (!megatron && !ulysses) {
+    recipe.recompute = {RecomputeKind::kFull, 0};  // the method's own checkpoints
+    all_said(draft, {"recompute"});
+  }
+  draft.measure(Metric::kStepSeconds, row.number("step_time_s"));
+  draft.run.group = std::string(row.text("framework"));
+  file(std::move(draft), row, reading);
+}
+
+void read_burstengine(const Row& row, Reading& reading) {
+  const auto method = row.text("cp_method");
+  const bool burst = contains_word(method, "burst"), ulysses = contains_word(method, "ulysses") && !burst;
+  const bool tensor = contains_word(method, "megatron-tp");
+  const bool megatron = contains_word(method, "megatron-cp") || method == "Megatron";
+  Draft draft = draft_of(row, reading,
+                         burst     ? "burstengine"
+                         : ulysses ? "deepspeed-ulysses"
+                                   : "megatron-2024",
+                         "burstengine-a800");
+  Recipe& recipe = draft.recipe();
+  if (contains_word(method, "loong")) draft.refuse("LoongTrain: its split into exchange and ring is not printed");
+  if (burst && (contains_word(method, "ulysses") || contains_word(method, "usp"))) {
+    draft.refuse("its split into exchange and ring is not printed");
+  }
+  if (row.blank("cp") && row.blank("tp")) draft.refuse("the degree is not printed");
+  if (row.says("notes", "SUSPICIOUS")) draft.refuse("the table marks the cell as a suspicious copy");
+  if (draft.model().layers == 0 && !row.blank("layers")) {
+    draft.model() =
+        llama_model(row.integer("layers").value_or(0), row.integer("hidden").value_or(0), row.integer("ffn_hidden").value_or(0),
+                    row.integer("heads").value_or(0), row.integer("heads").value_or(0), row.integer("vocab").value_or(32000));
+    draft.model().name = std::string(row.text("model"));
+  }
+  all_said(draft, {"tp", "pp", "micro_batch"});
+  if (ulysses) recipe.cp_comm = CpComm::kA2a;
+  if (contains_word(method, "double") && recipe.cp > 8) {
+    recipe.cp_comm = CpComm::kDoubleRing;
+    recipe.window = 8;
+  }
+  if (burst || ulysses || row.says("sharding", "ZeRO-3")) recipe.state_sharding = StateSharding::kZero3;
+  if (burst && !contains_word(method, "w/o")) {
+    recipe.recompute = {RecomputeKind::kFull, 0};  // --ckpt of the run scripts
+    all_said(draft, {"recompute"});
+  }
+  if (!tensor && !megatron && !burst && !ulysses) draft.refuse("a method cpfit has no rule set for");
+  const std::int64_t dp = draft.run.gpus / std::max<std::int64_t>(1, std::int64_t{recipe.tp} * recipe.cp);
+  draft.training().global_batch = dp;  // one sequence per data-parallel rank
+  draft.run.died = row.says("raw", "OOM");
+  draft.measure(Metric::kTokensPerSecondPerGpu, row.number("tokens_per_s_per_gpu"));
+  draft.run.group = burst ? "BurstEngine" : ulysses ? "DeepSpeed-Ulysses" : tensor ? "Megatron TP" : "Megatron CP";
+  file(std::move(draft), row, reading);
+}
+
+void read_fpdt(const Row& row, Reading& reading) {
+  const auto strategy = row.text("strategy");
+  if (contains_word(strategy, "OC") || contains_word(strategy, "FPDT")) {
+    reading.skip(row, "activations or sequence chunks offloaded to the host in a way the row does not quantify");
+    return;
+  }
+  // The device is not printed; memory does not depend on it, and 78.7 G on another row implies an 80 GB card.
+  Draft draft = draft_of(row, reading, "deepspeed-ulysses", "dgx-a100");
+  Recipe& recipe = draft.recipe();
+  all_said(draft, {"tp", "pp", "micro_batch"});
+  if (recipe.cp > 1) recipe.cp_comm = CpComm::kA2a;
+  recipe.state_sharding = contains_word(strategy, "ZeRO-1")   ? StateSharding::kZero1
+                          : contains_word(strategy, "ZeRO-2") ? StateSharding::kZero2
+                                                              : StateSharding::kNone;
+  draft.training().global_batch = 1;
+  draft.run.conditions.push_back("80 GB device assumed; one sequence per step");
+  if (const auto giga = row.number("peak_mem_gb")) draft.measure(Metric::kReservedBytes, *giga * kGiB);
+  file(std::move(draft), row, reading);
+}
+
+void read_ring_attention_paper(const Row& row, Reading& reading) {
+  reading.skip(row, "longest context that ran, of a JAX code whose layout is not printed");
+}
+
+void read_galvatron(const Row& row, Reading& reading) {
+  reading.skip(row, "neither the GPU nor the meaning of the layout key is printed");
+}
+
+void read_misc_training(const Row& row, Reading& reading) {
+  const bool nemo = row.says("framework", "NeMo"), maxtext = row.says("framework", "MaxText");
+  if (row.says("source", "Unsloth")) return reading.skip(row, "longest context that fits an adapter training");
+  if (row.says("source", "Colossal")) return reading.skip(row, "the printed degrees do not multiply to the printed GPUs");
+  if (row.says("source", "NeuSight")) return reading.skip(row, "model latency without an optimizer step; batch not printed");
+  if (row.blank("model")) return reading.skip(row, "the model is not printed");
+  if (!nemo && !maxtext) return reading.skip(row, "the layout is not printed");
+  Draft draft = draft_of(row, reading, nemo ? "nemo-24" : "maxtext",
+                         row.says("gpu", "A3 Mega")    ? "gcp-a3-mega"
+                         : row.says("gpu", "A3 Ultra") ? "gcp-a3-ultra"
+                                                       : "");
+  Recipe& recipe = draft.recipe();
+  if (nemo) {
+    draft.training().grad_dtype = GradDtype::kBf16;
+    recipe.overlap_tp = recipe.tp > 1;
+    if (recipe.precision == Precision::kFp8Current) recipe.precision = Precision::kFp8Delayed;
+  } else {
+    recipe.state_sharding = StateSharding::kZero3;
+    all_said(draft, {"tp", "pp"});
+    const std::int64_t tokens = row.integer("tokens_per_step").value_or(0), sequence = draft.training().sequence.count();
+    if (draft.training().global_batch == 0 && sequence > 0) draft.training().global_batch = tokens / sequence;
+  }
+  measure_throughput(draft, row, kFullAttention);
+  draft.run.group = std::string(row.text("source"));
+  file(std::move(draft), row, reading);
+}
+
+void read_common_training(const Row& row, Reading& reading) {
+  const bool sharded = row.says("framework", "fsdp") || row.says("sharding", "fsdp") || row.says("sharding", "FULL_SHARD");
+  Draft draft = draft_of(row, reading, sharded ? "llm-foundry" : "megatron-2024");
+  Recipe& recipe = draft.recipe();
+  if (sharded) {
+    recipe.state_sharding = StateSharding::kZero3;
+    all_said(draft, {"tp", "pp"});
+  }
+  measure_throughput(draft, row, kFullAttention);
+  file(std::move(draft), row, reading);
+}
+
+}  // namespace cpfit::published

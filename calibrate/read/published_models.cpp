@@ -1,0 +1,159 @@
+// Architectures behind the names that published tables print. Shapes come from the model presets where one exists; the others
+// stand here with the page they were read from.
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "calibrate/read/published_run.h"
+#include "model/transformer/presets.h"
+
+namespace cpfit::published {
+
+namespace {
+
+/// The tables' own keys and the names under which model/presets/models.toml knows the same models.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kPresetOfKey{{
+    {"llama2_7b", "llama2-7b"},
+    {"llama2_13b", "llama2-13b"},
+    {"llama2_70b", "llama2-70b"},
+    {"llama3_8b", "llama3-8b"},
+    {"llama3_70b", "llama3-70b"},
+    {"llama3.1_405b", "llama3.1-405b"},
+    {"gpt3_175b", "gpt3-175b"},
+    {"qwen3_32b", "qwen3-32b"},
+    {"llama2-7b", "llama2-7b"},
+    {"llama2-13b", "llama2-13b"},
+    {"llama2-70b", "llama2-70b"},
+    {"llama3-8b", "llama3-8b"},
+}};
+
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c))) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+/// Nemotron-4: squared ReLU, RoPE, LayerNorm, no biases, untied (arXiv 2402.16819, 2406.11704).
+Architecture nemotron(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads) {
+  Architecture model = llama_model(layers, hidden, 4 * hidden, heads, kv_heads, 256000);
+  model.norm = Norm::kLayer;
+  model.activation = Activation::kSquaredRelu;
+  model.source = "Nemotron-4, arXiv 2402.16819 and 2406.11704; NeMo nemotron recipes";
+  return model;
+}
+
+/// MPT: GELU of 4H, biases, learned positions, tied embeddings of 50368 (llm-foundry scripts/train/yamls/pretrain/mpt-*.yaml).
+Architecture mpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  Architecture model = gpt_model(layers, hidden, heads, 50368, 2048);
+  model.source = "llm-foundry mpt yamls: parameter counts of the table agree exactly";
+  return model;
+}
+
+Architecture named(Architecture model, std::string_view name) {
+  model.name = name;
+  return model;
+}
+
+std::optional<Architecture> first_preset(std::initializer_list<std::string_view> names) {
+  for (const auto name : names) {
+    if (auto found = find_model(std::string(name)); found.ok()) return std::move(found).value();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Architecture gpt_model(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocab, std::int64_t positions) {
+  Architecture model;
+  model.layers = layers;
+  model.hidden = hidden;
+  model.ffn_hidden = 4 * hidden;
+  model.heads = model.kv_heads = heads;
+  model.head_dim = heads > 0 ? hidden / heads : 0;
+  model.vocab = vocab;
+  model.max_positions = positions;
+  model.norm = Norm::kLayer;
+  model.activation = Activation::kGelu;
+  model.position = PositionKind::kLearned;
+  model.tied_embeddings = true;
+  model.qkv_bias = model.attention_output_bias = model.mlp_bias = true;
+  model.source = "Megatron-LM GPT defaults";
+  return model;
+}
+
+Architecture llama_model(std::int64_t layers, std::int64_t hidden, std::int64_t ffn, std::int64_t heads, std::int64_t kv_heads,
+                         std::int64_t vocab) {
+  Architecture model;
+  model.layers = layers;
+  model.hidden = hidden;
+  model.ffn_hidden = ffn;
+  model.heads = heads;
+  model.kv_heads = kv_heads;
+  model.head_dim = heads > 0 ? hidden / heads : 0;
+  model.vocab = vocab;
+  model.source = "Llama family";
+  return model;
+}
+
+std::optional<Architecture> model_by_key(std::string_view arch_key) {
+  if (arch_key.empty()) return std::nullopt;
+  for (const auto& [key, preset] : kPresetOfKey) {
+    if (key != arch_key) continue;
+    if (auto found = find_model(std::string(preset)); found.ok()) return std::move(found).value();
+  }
+  return std::nullopt;
+}
+
+std::optional<Architecture> model_by_name(std::string_view printed) {
+  const std::string name = plain(printed);
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  if (has("llama")) {
+    if (has("405b")) return first_preset({"llama3.1-405b", "llama3-405b"});
+    if (has("llama27b") || has("llama7b")) return first_preset({"llama2-7b"});
+    if (has("llama213b") || has("llama13b")) return first_preset({"llama2-13b"});
+    if (has("llama270b")) return first_preset({"llama2-70b"});
+    if (has("llama370b") || has("llama3170b") || has("llama70b")) return first_preset({"llama3-70b"});
+    if (has("llama38b") || has("llama318b")) return first_preset({"llama3-8b"});
+    return std::nullopt;
+  }
+  if (has("nemotron") && !has("nemotronh")) {
+    if (has("340b")) return named(nemotron(96, 18432, 96, 8), "nemotron4-340b");
+    if (has("15b")) return named(nemotron(32, 6144, 48, 8), "nemotron4-15b");
+    if (has("22b")) return named(nemotron(40, 6144, 48, 48), "nemotron3-22b");
+    if (has("8b")) return named(nemotron(32, 4096, 32, 32), "nemotron3-8b");
+    return std::nullopt;
+  }
+  // NeMo-Framework-Launcher conf/training/gpt3/{5b,20b,175b}.yaml; vocabulary 50257 padded to 51200 (at tp 8).
+  if (has("gpt35b") || has("gpt5b")) return named(gpt_model(24, 4096, 32, 51200, 2048), "gpt3-5b");
+  if (has("gpt320b")) return named(gpt_model(44, 6144, 48, 51200, 2048), "gpt3-20b");
+  if (has("gpt3175b") || has("gpt175b") || has("nemomegatron")) return named(gpt_model(96, 12288, 96, 51200, 2048), "gpt3-175b");
+  if (has("mpt")) {
+    if (has("125m")) return named(mpt(12, 768, 12), "mpt-125m");
+    if (has("350m")) return named(mpt(24, 1024, 16), "mpt-350m");
+    if (has("760m")) return named(mpt(24, 1536, 12), "mpt-760m");
+    if (has("13b")) return named(mpt(40, 5120, 40), "mpt-13b");
+    if (has("30b")) return named(mpt(48, 7168, 56), "mpt-30b");
+    if (has("70b")) return named(mpt(80, 8192, 64), "mpt-70b");
+    if (has("1b")) return named(mpt(24, 2048, 16), "mpt-1b");
+    if (has("3b")) return named(mpt(32, 2560, 20), "mpt-3b");
+    if (has("7b")) return named(mpt(32, 4096, 32), "mpt-7b");
+    return std::nullopt;
+  }
+  // InternLM/InternLM configs: 7B is Llama 7B with a vocabulary of 103168, 20B has 60 layers of 5120.
+  if (has("internlm7b")) return named(llama_model(32, 4096, 11008, 32, 32, 103168), "internlm-7b");
+  if (has("internlm20b")) return named(llama_model(60, 5120, 13824, 40, 40, 103168), "internlm-20b");
+  if (has("tinyllama")) return named(llama_model(22, 2048, 5632, 32, 4, 32000), "tinyllama-1.1b");
+  return std::nullopt;
+}
+
+bool is_mixture_of_experts(std::string_view model) {
+  for (const std::string_view word : {"grok", "deepseek", "mixtral", "a3b", "a22b", "gpt oss", "gpt-oss", "kimi", "nemotron_3",
+                                      "moe", "maverick", "scout", "qwen3-235b", "qwen3-30b", "qwen3-next", "llama4"}) {
+    if (contains_word(model, word)) return true;
+  }
+  return false;
+}
+
+}  // namespace cpfit::published

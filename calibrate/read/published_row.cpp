@@ -1,0 +1,124 @@
+#include "calibrate/read/published_row.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "calibrate/read/kernel_table.h"
+
+namespace cpfit::published {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// The number a text starts with, and what follows it.
+std::optional<std::pair<double, std::string_view>> leading_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  return std::pair{value, trimmed(std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end)))};
+}
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kClusterOf{{
+    {"A100-SXM4-80GB", "dgx-a100"},
+    {"A100-SXM4-40GB", "a100-40gb-8x200g-roce"},
+    {"A100-PCIe-80GB", "pcie-8gpu-a100"},
+    {"A800-SXM4-80GB", "a800-8x200g"},
+    {"H100-SXM5-80GB", "dgx-h100"},
+    {"H800-SXM5-80GB", "h800-8x400g"},
+    {"H200-SXM-141GB", "dgx-h200"},
+    {"B200-SXM", "dgx-b200"},
+    {"B300-SXM", "dgx-b300"},
+    {"GB200", "gb200-nvl72"},
+    {"GB300", "gb300-nvl72"},
+    {"V100-SXM2-32GB", "dgx1-v100"},
+    {"L20", "pcie-8gpu-l20"},
+    {"L40S", "pcie-8gpu-l40s"},
+}};
+
+}  // namespace
+
+bool contains_word(std::string_view text, std::string_view word) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
+}
+
+std::optional<double> Row::share(std::string_view column) const {
+  const auto leading = leading_number(text(column));
+  if (!leading) return std::nullopt;
+  if (leading->second.starts_with("%")) return leading->first / 100;
+  if (!leading->second.empty()) return std::nullopt;
+  return leading->first > 1 ? leading->first / 100 : leading->first;
+}
+
+std::optional<double> Row::count(std::string_view column) const {
+  const auto leading = leading_number(text(column));
+  if (!leading) return std::nullopt;
+  if (leading->second.empty()) return leading->first;
+  if (leading->second == "k" || leading->second == "K") return leading->first * 1e3;
+  if (leading->second == "M") return leading->first * 1e6;
+  return std::nullopt;
+}
+
+bool Row::says(std::string_view column, std::string_view word) const { return contains_word(text(column), word); }
+
+std::string cluster_preset_of(std::string_view gpu) {
+  const std::string device = contains_word(gpu, "L20") ? "L20" : gpu_preset_of(gpu);
+  for (const auto& [name, cluster] : kClusterOf) {
+    if (name == device) return std::string(cluster);
+  }
+  return {};
+}
+
+Reading::Reading(std::string path, std::string family) {
+  table_.path = std::move(path);
+  table_.family = std::move(family);
+}
+
+std::optional<Cluster> Reading::cluster(const std::string& preset, std::int64_t gpus) {
+  const auto key = std::pair(preset, gpus);
+  if (const auto found = clusters_.find(key); found != clusters_.end()) return found->second;
+  std::optional<Cluster> cluster;
+  if (auto one = build_cluster(preset, 1); one.ok()) {
+    const std::int64_t nodes = (gpus + one->gpus_per_node - 1) / one->gpus_per_node;
+    auto whole = nodes <= 1 ? std::move(one) : build_cluster(preset, nodes);
+    if (whole.ok()) cluster = std::move(whole).value();
+  }
+  clusters_.emplace(key, cluster);
+  return cluster;
+}
+
+std::shared_ptr<const RuleSet> Reading::rules(const std::string& name) {
+  if (const auto found = rules_.find(name); found != rules_.end()) return found->second;
+  auto preset = find_framework(name);
+  std::shared_ptr<const RuleSet> rules;
+  if (preset.ok()) rules = std::make_shared<const RuleSet>(std::move(preset).value());
+  rules_.emplace(name, rules);
+  return rules;
+}
+
+std::shared_ptr<const RuleSet> Reading::rules(const std::string& name, const std::string& key,
+                                              const std::function<void(RuleSet&)>& change) {
+  const std::string whole = name + " with " + key;
+  if (const auto found = rules_.find(whole); found != rules_.end()) return found->second;
+  const auto preset = rules(name);
+  std::shared_ptr<const RuleSet> changed;
+  if (preset) {
+    RuleSet set = *preset;
+    change(set);
+    changed = std::make_shared<const RuleSet>(std::move(set));
+  }
+  rules_.emplace(whole, changed);
+  return changed;
+}
+
+}  // namespace cpfit::published
