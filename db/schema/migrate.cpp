@@ -16,7 +16,8 @@ std::int32_t pragma(const SQLite::Database& database, const char* name) {
 
 }  // namespace
 
-RecognisedDatabase recognise(const SQLite::Database& database) {
+RecognisedDatabase recognise(SQLite::Database& database) {
+  const SQLite::Transaction one_state(database);
   const std::int32_t application = pragma(database, "application_id");
   const std::int32_t version = pragma(database, "user_version");
   if (application == kApplicationId) return {DatabaseKind::kOurs, version};

@@ -20,8 +20,9 @@ struct RecognisedDatabase {
   std::int32_t version = 0;  // of a database of ours
 };
 
-/// Reads only. Throws SQLite::Exception (not a database, damaged, locked).
-[[nodiscard]] RecognisedDatabase recognise(const SQLite::Database& database);
+/// Reads only, and one state of the file: another process may be making the schema at this moment. Throws SQLite::Exception (not
+/// a database, damaged, locked).
+[[nodiscard]] RecognisedDatabase recognise(SQLite::Database& database);
 
 /// Runs the steps that the database lacks, each whole or not at all; safe against other processes that do the same at the same
 /// time. Requires an empty database or one of ours. Throws SQLite::Exception.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "db/query/runs.h"
 #include "db/store/run_store.h"
@@ -70,6 +71,32 @@ TEST_F(StoreTest, LedgerTextOutlivesTheResultItCameWith) {
     kept = read->ledgers.front().second;
   }
   EXPECT_EQ(kept.entries.front().tensor, "attention.qkv");
+}
+
+TEST_F(StoreTest, EveryChoiceOfARecipeComesBackLegalOrNot) {
+  Candidate odd;  // a neighbour that breaks a rule is stored too: 5 is no multiple of 4, and nothing was evaluated
+  odd.recipe.tp = 3;
+  odd.recipe.cp = 5;
+  odd.recipe.pp = 7;
+  odd.recipe.vpp = 2;
+  odd.recipe.schedule = Schedule::kInterleaved;
+  odd.recipe.cp_comm = CpComm::kA2aP2p;
+  odd.recipe.a2a_degree = 4;
+  odd.recipe.shard_layout = ShardLayout::kStriped;
+  odd.recipe.stage_layout = {LayoutKind::kExplicit, 0, 0, {1, 2, 3, 4}};
+  odd.recipe.recompute = {RecomputeKind::kBlock, 5};
+  odd.recipe.state_sharding = StateSharding::kZero3;
+  odd.recipe.sequence_parallel = false;
+  odd.recipe.precision = Precision::kMxfp8;
+  odd.recipe.overlap_tp = true;
+  odd.recipe.overlap_p2p = false;
+  odd.recipe.rank_order = {{Axis::kTp, Axis::kCp, Axis::kPp, Axis::kDp}};
+  odd.recipe.framework = "nanotron";
+  odd.relative_sigma = std::numeric_limits<float>::infinity();
+  Store store = open_store(path_);
+  const RunId run = create_run(store, sample::provenance());
+  candidate_sink(store, run)({odd});
+  EXPECT_THAT(candidates_of(store, run), ElementsAre(odd));
 }
 
 TEST_F(StoreTest, NothingShipsIsAResultToo) {

@@ -116,6 +116,14 @@ TEST_F(TroubleTest, ANewerSchemaIsRefused) {
   EXPECT_THAT(error_of_opening(path_), AllOf(HasSubstr("newer cpfit"), HasSubstr("schema 99"), HasSubstr("Update cpfit")));
 }
 
+TEST_F(TroubleTest, AnOlderSchemaCannotBeBroughtUpByAReader) {
+  make_study();
+  {
+    SQLite::Database(path_, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 0");
+  }
+  EXPECT_THAT(error_of_opening(path_, StoreAccess::kRead), AllOf(HasSubstr("older cpfit"), HasSubstr("schema 0")));
+}
+
 TEST_F(TroubleTest, ADamagedFileIsToldFromAForeignOne) {
   make_study();
   {
