@@ -1,0 +1,174 @@
+// Rate surfaces: the shipped coefficients behave as the physics they stand for, say when they extrapolate, and refuse nonsense.
+#include "model/rates/rate_set.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "model/rates/curves.h"
+#include "model/rates/rate_tables.h"
+
+namespace cpfit {
+namespace {
+
+Gpu h100() {
+  Gpu gpu;
+  gpu.name = "H100-SXM5-80GB";
+  gpu.generation = "hopper";
+  gpu.hbm = gb_per_s(3350);
+  gpu.bf16 = tflops(989);
+  gpu.fp16 = tflops(989);
+  gpu.fp8 = tflops(1979);
+  gpu.sm_count = 132;
+  gpu.scale_up = gb_per_s(450);
+  gpu.pcie = gb_per_s(63);
+  gpu.scale_up_link = "nvlink4";
+  return gpu;
+}
+
+AttentionShape causal(std::int64_t length, std::int64_t heads) {
+  AttentionShape shape;
+  shape.q_len = shape.kv_len = length;
+  shape.pairs = 0.5 * static_cast<double>(length) * static_cast<double>(length);
+  shape.heads = heads;
+  shape.kv_heads = heads;
+  return shape;
+}
+
+double attained(const AttentionShape& shape, AttentionPass pass, const Rated& rated) {
+  const double d = static_cast<double>(shape.head_dim);
+  return flops_per_pair(pass, d, d) * shape.pairs * static_cast<double>(shape.heads * shape.batch) / rated.time.value();
+}
+
+TEST(Rates, LargeGemmsReachTheSharesThatWerePublished) {
+  const RateSet rates = RateSet::defaults();
+  const GemmShape shape{8192, 8192, 8192};
+  const double flops = 2.0 * 8192.0 * 8192.0 * 8192.0;
+  const Rated bf16 = gemm_time(rates.of(h100()), shape, MathKind::kBf16);
+  EXPECT_GT(flops / bf16.time.value(), 0.72 * 989e12);
+  EXPECT_LT(flops / bf16.time.value(), 0.84 * 989e12);
+  EXPECT_TRUE(bf16.in_range);
+  EXPECT_EQ(bf16.evidence, Evidence::kFitted);
+  EXPECT_GT(bf16.relative_sigma, 0.01f);
+  EXPECT_LT(bf16.relative_sigma, 0.15f);
+  const Rated fp8 = gemm_time(rates.of(h100()), shape, MathKind::kFp8Tensor);
+  EXPECT_GT(flops / fp8.time.value(), 1000e12);
+  EXPECT_LT(fp8.time, bf16.time);
+}
+
+TEST(Rates, OutsideTheMeasuredRangeIsSaidAndLessCertain) {
+  const RateSet rates = RateSet::defaults();
+  const Rated inside = gemm_time(rates.of(h100()), {4096, 4096, 4096}, MathKind::kBf16);
+  const Rated outside = gemm_time(rates.of(h100()), {16, 4096, 4096}, MathKind::kBf16);
+  EXPECT_FALSE(outside.in_range);
+  EXPECT_GT(outside.relative_sigma, inside.relative_sigma);
+  // Sixteen rows read the whole weight: HBM bounds the time from below.
+  EXPECT_GT(outside.time.value(), 4096.0 * 4096.0 * 2.0 / 3350e9);
+}
+
+TEST(Rates, NarrowAttentionIsSlowAndBackwardSlowerThanForward) {
+  const RateSet rates = RateSet::defaults();
+  const GpuRates& gpu = rates.of(h100());
+  const auto rate = [&](std::int64_t length, std::int64_t heads, AttentionPass pass) {
+    return attained(causal(length, heads), pass, attention_time(gpu, causal(length, heads), pass, AttentionLibrary::kFlash3));
+  };
+  EXPECT_GT(rate(16384, 64, AttentionPass::kForward), 1.3 * rate(4096, 2, AttentionPass::kForward));
+  EXPECT_GT(rate(16384, 64, AttentionPass::kForward), rate(1024, 64, AttentionPass::kForward));
+  EXPECT_GT(rate(16384, 64, AttentionPass::kForward), rate(16384, 64, AttentionPass::kBackward));
+  EXPECT_LT(rate(16384, 64, AttentionPass::kForward), 0.75 * 989e12);
+}
+
+TEST(Rates, DenseRectanglesTakeTheirOwnShare) {
+  const RateSet rates = RateSet::defaults();
+  AttentionShape step = causal(8192, 32);  // a zigzag step after the first: half of the keys, all of the queries
+  step.causal = false;
+  step.kv_len = 4096;
+  step.pairs = 8192.0 * 4096.0;
+  const Rated dense = attention_time(rates.of(h100()), step, AttentionPass::kForward, AttentionLibrary::kCudnn);
+  const Rated diagonal = attention_time(rates.of(h100()), causal(8192, 32), AttentionPass::kForward, AttentionLibrary::kCudnn);
+  EXPECT_LT(dense.time, diagonal.time);  // the same pairs without a diagonal to waste tiles on
+}
+
+TEST(Rates, AGpuWithoutTablesBorrowsItsGenerationsAndSaysSo) {
+  const RateSet rates = RateSet::defaults();
+  Gpu own = h100();
+  Gpu other = h100();
+  other.name = "H20-SXM-96GB";
+  other.bf16 = tflops(148);
+  other.sm_count = 78;
+  const GemmShape shape{8192, 8192, 8192};
+  const Rated known = gemm_time(rates.of(own), shape, MathKind::kBf16);
+  const Rated borrowed = gemm_time(rates.of(other), shape, MathKind::kBf16);
+  EXPECT_EQ(borrowed.evidence, Evidence::kAssumed);
+  EXPECT_GT(borrowed.relative_sigma, known.relative_sigma);
+  EXPECT_NEAR(borrowed.time / known.time, 989.0 / 148.0, 0.15 * 989.0 / 148.0);
+}
+
+TEST(Rates, AnEditedGpuIsAnotherGpu) {
+  const RateSet rates = RateSet::defaults();
+  Gpu slower = h100();
+  slower.bf16 = tflops(500);
+  const GemmShape shape{8192, 8192, 8192};
+  EXPECT_GT(gemm_time(rates.of(slower), shape, MathKind::kBf16).time.value(),
+            1.8 * gemm_time(rates.of(h100()), shape, MathKind::kBf16).time.value());
+  EXPECT_EQ(&rates.of(h100()), &rates.of(h100()));
+}
+
+TEST(Rates, CollectivesGrowWithBytesAndRanksAndShareTheirLink) {
+  const RateSet rates = RateSet::defaults();
+  const GpuRates& gpu = rates.of(h100());
+  const auto time = [&](std::int64_t ranks, double bytes, double rate) {
+    return collective_time(gpu, CollectiveKind::kAllGather, LinkClass::kNvlink, gb_per_s(rate), Seconds(0), ranks, Bytes(bytes))
+        .time.value();
+  };
+  EXPECT_EQ(time(1, 1e6, 450), 0.0);
+  for (double bytes = 1024; bytes < 1e9; bytes *= 4) EXPECT_LE(time(8, bytes, 450), time(8, bytes * 4, 450)) << bytes;
+  EXPECT_GT(time(8, 1e9, 225), 1.8 * time(8, 1e9, 450));
+  EXPECT_GT(time(16, 1024, 450), time(8, 1024, 450));                   // beyond what was measured: more ring steps
+  EXPECT_GT(time(6, 1024, 450), time(4, 1024, 450));                    // between
+  EXPECT_NEAR(256e6 * 7 / 8 / time(8, 256e6, 450) / 1e9, 300.0, 40.0);  // bus rate of 256 MB on eight H100
+}
+
+TEST(Rates, MessagesPayTheNetworksLatency) {
+  const RateSet rates = RateSet::defaults();
+  const GpuRates& gpu = rates.of(h100());
+  const auto time = [&](double latency, double bytes) {
+    return message_time(gpu, LinkClass::kNic, gb_per_s(50), Seconds(latency), Bytes(bytes)).time.value();
+  };
+  EXPECT_NEAR(time(5e-6, 1e6) - time(0, 1e6), 5e-6, 1e-12);
+  EXPECT_NEAR(64e6 / time(0, 64e6) / 50e9, 0.95, 0.03);
+  EXPECT_GT(overlap_slowdown(gpu, LinkClass::kNvlink), overlap_slowdown(gpu, LinkClass::kNic));
+  EXPECT_GT(launch_cost(gpu, false), launch_cost(gpu, true));
+}
+
+TEST(Rates, TrainingIsSlowerThanIsolatedKernels) {
+  const RateSet rates = RateSet::defaults();
+  const TrainingFactors factors = training_factors(rates.of(h100()), MathKind::kBf16, AttentionLibrary::kCudnn);
+  EXPECT_GE(factors.gemm, 1.0);
+  EXPECT_GT(factors.attention, 1.2);
+}
+
+TEST(Rates, ProblemsNameTableRowAndKey) {
+  const Outcome<RateTables> tables = parse_rate_tables(
+      "version = \"1\"\n[[overlap]]\nlink = \"nic\"\nmedian_error = 0\np90_error = 0\nevidence = \"guessed\"\nsource = \"\"\n");
+  ASSERT_FALSE(tables.ok());
+  std::vector<std::string> places;
+  for (const Problem& problem : tables.problems()) places.push_back(problem.where);
+  EXPECT_THAT(places, testing::UnorderedElementsAre("overlap[0].slowdown", "overlap[0].evidence"));
+  EXPECT_EQ(parse_rate_tables("version = ").problems().front().code, "rates.syntax");
+  EXPECT_EQ(RateSet::parse("version = \"1\"\n").problems().front().code, "rates.incomplete");
+}
+
+TEST(Rates, PiecesAreJoinedInLogarithms) {
+  CollectiveCurve curve;
+  curve.ranks = 2;
+  curve.piece_count = 2;
+  curve.pieces[0] = {1024, 4096, 10e-6, 1e6};
+  curve.pieces[1] = {16384, 1 << 20, 40e-6, 1e6};
+  EXPECT_NEAR(collective_seconds(curve, CollectiveKind::kSendRecv, 1e11, 4096), 10e-6, 1e-9);
+  EXPECT_NEAR(collective_seconds(curve, CollectiveKind::kSendRecv, 1e11, 8192), 20e-6, 1e-8);  // half way in logarithms
+  EXPECT_NEAR(collective_seconds(curve, CollectiveKind::kSendRecv, 1e11, 16384), 40e-6, 1e-9);
+}
+
+}  // namespace
+}  // namespace cpfit
