@@ -79,7 +79,7 @@ struct StageMemory {
   Moment forward_moment = Moment::kForwardEnd;    // of forward_peak
   Moment backward_moment = Moment::kMlpBackward;  // of backward_peak
   Bytes resident;                                 // between steps
-  Bytes forward_peak;
+  Bytes forward_peak;                             // forward alone; the loss is a phase of its own
   Bytes backward_peak;
   Bytes peak;                                     // max over phases, allocated
   Bytes reserved;                                 // caching allocator

@@ -74,11 +74,6 @@ void state_tensors(const StageFigures& f, Sink& sink) {
     sink({Component::kWorkspace, "workspace.attention_scores", "2*b*h_q*s*s/cp, persistent", "rule set"},
          2.0 * at.tokens * at.query_heads * at.sequence);
   }
-  if (f.recipe.overlap_tp && rules.tp_overlap_available && at.sp > 1.0) {
-    // qkv, proj, fc1, fc2 each overlap a forward and a backward collective in a static full-size buffer.
-    sink({Component::kWorkspace, "workspace.tp_user_buffers", "8*T*H*e", "frameworks 3.1"},
-         8.0 * at.tokens * at.hidden * (at.linear_input < 2.0 ? 1.0 : 2.0));
-  }
 }
 
 /// What the optimizer step adds, and what of it stays until the next forward.

@@ -234,6 +234,39 @@ INSTANTIATE_TEST_SUITE_P(Rows, Korthikanti,
                                          KorthikantiRow{"530B", 105, 20480, 128, 35, 3, 1, 31.64, 114.02, 23.08},
                                          KorthikantiRow{"1T", 128, 25600, 160, 64, 1, 1, 32.96, 131.25, 26.56}));
 
+TEST(LedgerGolden, TorchtitanConstantTokensPerRankIsConstantMemory) {
+  // Llama-3.1 8B, 8 GPUs, full recompute: FSDP 8/4/2/1 with CP 1/2/4/8 at 32k to 256k tokens print 83.9 to 84.5 GiB reserved.
+  LedgerCase c;
+  c.model = llama(32, 4096, 14336, 32, 8, 128256);
+  c.training.vocab_divisor = 1;
+  c.recipe.state_sharding = StateSharding::kZero3;
+  c.recipe.recompute.kind = RecomputeKind::kFull;
+  c.rules = rules_named("torchtitan-2412");
+  c.gpu = gpu_of("hopper");
+  const double printed[] = {83.9, 84.2, 84.0, 84.5};
+  double first = 0;
+  for (int i = 0; i < 4; ++i) {
+    c.recipe.cp = 1 << i;
+    c.recipe.dp = 8 >> i;
+    c.training.sequence = Tokens(std::int64_t{32768} << i);
+    c.training.global_batch = c.recipe.dp;
+    const double reserved = worst_stage_memory(c.even().at()).reserved.value() / kGiB;
+    EXPECT_NEAR(reserved, printed[i], 0.03 * printed[i]);
+    if (i == 0) first = reserved;
+    EXPECT_NEAR(reserved, first, 1e-6 * first);
+  }
+  // Op-level selective recompute, 8k tokens, micro-batch 2: 82.4 GiB on 8 GPUs, 67.0 GiB on 128.
+  c.recipe.cp = 1;
+  c.recipe.micro_batch = 2;
+  c.recipe.recompute.kind = RecomputeKind::kSelective;
+  c.training.sequence = Tokens(8192);
+  for (const auto& [gpus, gib_printed] : {std::pair{8, 82.4}, std::pair{128, 67.0}}) {
+    c.recipe.dp = gpus;
+    c.training.global_batch = std::int64_t{2} * gpus;
+    EXPECT_NEAR(worst_stage_memory(c.even().at()).reserved.value() / kGiB, gib_printed, 0.05 * gib_printed);
+  }
+}
+
 TEST(LedgerGolden, KwaiLightRecomputeAtOffloadZero) {
   // kwai Megatron ATC'24 Figure 7: Llama-65B, TP 2, CP 2, PP 8, VP 5, s 8192: 65,330,980,000 bytes.
   LedgerCase c;

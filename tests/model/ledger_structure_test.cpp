@@ -62,7 +62,10 @@ TEST(LedgerStructure, PeakIsTheLargestMoment) {
   EXPECT_DOUBLE_EQ(memory.peak.value(), most);
   EXPECT_EQ(memory.phase, phase_of(memory.moment));
   EXPECT_LE(memory.resident, memory.peak);
-  EXPECT_EQ(memory.peak, max(memory.resident, max(memory.forward_peak, memory.backward_peak)));
+  EXPECT_DOUBLE_EQ(memory.forward_peak.value(), total(allocated_at(c.at(), 0, memory.forward_moment)));
+  EXPECT_DOUBLE_EQ(memory.backward_peak.value(), total(allocated_at(c.at(), 0, memory.backward_moment)));
+  EXPECT_EQ(phase_of(memory.forward_moment), Phase::kForward);
+  EXPECT_EQ(phase_of(memory.backward_moment), Phase::kBackward);
 }
 
 TEST(LedgerStructure, WorstStageIsTheWorstOfAllStages) {
@@ -174,6 +177,35 @@ TEST(LedgerStructure, StatesShardOverDataAndContextParallelRanks) {
   EXPECT_DOUBLE_EQ(component(resident(StateSharding::kZero1), Component::kOptimizer), component(zero1, Component::kOptimizer));
 }
 
+TEST(LedgerStructure, FullyShardedUnitsAreGatheredOneAhead) {  // cp_model.md B.5
+  LedgerCase c = long_context(CpComm::kP2p, 4);
+  c.recipe.state_sharding = StateSharding::kZero3;
+  c.rules.fsdp_per_layer = true;
+  const double unit = 4096.0 * (32 + 16) * 128 + 4096.0 * 4096 + 3 * 4096.0 * 14336 + 2 * 4096;
+  const auto transient = [&](Moment moment) { return component(allocated_at(c.at(), 0, moment), Component::kTransient); };
+  EXPECT_DOUBLE_EQ(transient(Moment::kForwardEnd), 3 * 2 * unit);
+  const double mlp_gradients = 131072.0 / 4 * (2 * 4096 + 4 * 14336);
+  EXPECT_DOUBLE_EQ(transient(Moment::kMlpBackward), (3 * 2 + 2 + 2 * 4) * unit + mlp_gradients);
+  // With a pipeline that does not reshard, the stage's weights and fp32 gradients stay whole.
+  c.recipe.pp = 2;
+  c.rules.zero3_unsharded_through_step = true;
+  const double stage = 16 * unit + 4096.0 * 128256;  // 128256 is a multiple of 128
+  EXPECT_NEAR(component(allocated_at(c.even().at(), 0, Moment::kForwardEnd), Component::kTransient), (2 + 4) * stage, 6 * 128);
+}
+
+TEST(LedgerStructure, GpipeKeepsEveryMicroBatch) {
+  LedgerCase c = long_context(CpComm::kP2p, 4);
+  c.recipe.pp = 2;
+  c.training.global_batch = 8;
+  const auto bytes = [&](Component which) { return component(allocated_at(c.at(), 1, Moment::kLoss), which); };
+  c.even();
+  const double once = bytes(Component::kActivations), loss = bytes(Component::kLoss);
+  c.recipe.schedule = Schedule::kGpipe;
+  const double tokens = 131072.0 / 4;
+  EXPECT_DOUBLE_EQ(bytes(Component::kActivations) - 28 * tokens, 8 * (once - 28 * tokens));
+  EXPECT_DOUBLE_EQ(bytes(Component::kLoss) - loss, 7 * (4 * tokens * 128256 + 2 * 2 * tokens * 4096));
+}
+
 TEST(LedgerStructure, RecomputeOnlySavesActivations) {
   LedgerCase c = long_context(CpComm::kP2p, 8);
   const auto activations = [&](Recompute recompute) {
@@ -228,6 +260,16 @@ TEST(LedgerStructure, Fp8WeightsByPolicyAndGpu) {
   EXPECT_DOUBLE_EQ(weights() - bf16, -1 * linear);  // one buffer serves both directions
   c.recipe.precision = Precision::kMxfp8;
   EXPECT_DOUBLE_EQ(weights() - bf16, 0.0625 * linear);
+}
+
+TEST(LedgerStructure, UserBuffersLieOutsideTheAllocator) {
+  LedgerCase c = long_context(CpComm::kP2p, 4);
+  c.recipe.tp = 2;
+  const StageMemory without = stage_memory(c.at(), 0);
+  c.recipe.overlap_tp = true;
+  const StageMemory with = stage_memory(c.at(), 0);
+  EXPECT_EQ(with.reserved, without.reserved);
+  EXPECT_NEAR((with.device - without.device).value(), 8 * (131072.0 / 4) * 4096 * 2, 1.0);
 }
 
 TEST(LedgerStructure, Fp16GradientCopiesLeaveBeforeTheForwardPeak) {
