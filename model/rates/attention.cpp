@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "model/rates/curves.h"
 
@@ -30,8 +29,8 @@ double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device,
   const double d_qk = static_cast<double>(shape.head_dim);
   const double d_v = shape.head_dim_v > 0 ? static_cast<double>(shape.head_dim_v) : d_qk;
 
-  const double waves = lanes * std::ceil(rows / kBlockRows) / device.sm_count;
-  const double rounded = waves + curve.wave_rounding * (std::ceil(waves) - waves);
+  const double waves = lanes * ceiling(rows / kBlockRows) / device.sm_count;
+  const double rounded = waves + curve.wave_rounding * (ceiling(waves) - waves);
   const double mean = shape.pairs / rows + (shape.causal ? curve.diagonal : 0.0);
   const double longest = shape.causal ? std::min(across, 2 * shape.pairs / rows) : shape.pairs / rows;
   const double speed = curve.peak_share * head_dim_share(curve, d_qk) *

@@ -110,6 +110,9 @@ struct DevicePeaks {
                                        const AttentionShape& shape, AttentionPass pass);
 [[nodiscard]] double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels, double row);
 [[nodiscard]] double collective_seconds(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes);
+/// The same curve at another number of ranks: the bus rate stays, the fixed cost grows by `alpha_factor`.
+[[nodiscard]] double collective_seconds_at(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes,
+                                           double ranks, double alpha_factor);
 
 /// Bytes of one GEMM input element, block scales included.
 [[nodiscard]] constexpr double bytes_per_input(MathKind math) {
@@ -126,6 +129,12 @@ struct DevicePeaks {
       return 0.5 + 1.0 / 16;
   }
   return 2.0;
+}
+
+/// std::ceil without a library call, for counts far below 2^63.
+[[nodiscard]] constexpr double ceiling(double value) {
+  const double whole = static_cast<double>(static_cast<std::int64_t>(value));
+  return whole < value ? whole + 1 : whole;
 }
 
 /// FLOPs per attended pair and head. Forward 2 matmuls, backward 5 (3 over d_qk, 2 over d_v); 2 FLOPs per multiply-add.

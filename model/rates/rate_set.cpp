@@ -39,11 +39,7 @@ double ring_steps(CollectiveKind kind, double ranks) {
 
 /// Time of a curve measured on curve.ranks at another number of ranks: same bus rate, fixed cost as the ring's steps.
 double at_ranks(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes, double ranks) {
-  const double measured = number(curve.ranks);
-  CollectiveCurve moved = curve;
-  moved.ranks = static_cast<std::int64_t>(ranks);
-  for (CollectivePiece& piece : moved.pieces) piece.alpha *= ring_steps(kind, ranks) / ring_steps(kind, measured);
-  return collective_seconds(moved, kind, rate, bytes);
+  return collective_seconds_at(curve, kind, rate, bytes, ranks, ring_steps(kind, ranks) / ring_steps(kind, number(curve.ranks)));
 }
 
 }  // namespace
