@@ -15,7 +15,7 @@ namespace {
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kLargestExactAllToAll = 256;  // members; beyond, no recipe exchanges heads
 constexpr std::int64_t kLargestExactRanks = 4096;    // ranks routed; beyond, groups span much of a large cluster: dp, pp
-constexpr std::int64_t kFlowBudget = 12000;          // all-to-all flows routed before distant shifts are sampled
+constexpr std::int64_t kFlowBudget = 24000;          // all-to-all flows routed before distant shifts are sampled
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 

@@ -55,7 +55,8 @@ struct RingHop {
 ///   domains k NIC shares for k members per domain (measured: all-reduce over 2 x 8 H100 exceeds one NIC eightfold).
 /// alltoall_rate: the largest injection per member at which no link is above its capacity, destinations weighted evenly. Groups
 ///   above 256 members, and groups whose pattern covers more than 4,096 ranks, use (size - k)/(size - 1) of the traffic over the
-///   NIC share instead.
+///   NIC share instead. Between these, exchanges of more than 24,000 flows route all near shifts and a sample of the distant
+///   ones: the sample matters only where the spine is oversubscribed.
 /// On regular clusters only the ranks of one period of (group, domain, leaf unit, pod) are routed: the rest repeats.
 [[nodiscard]] GroupNetwork price_group(const Cluster& cluster, GroupShape shape);
 
