@@ -17,6 +17,13 @@ void all_said(Draft& draft, std::initializer_list<std::string_view> fields) {
   for (const auto field : fields) std::erase(draft.run.unknown, std::string(field));
 }
 
+/// DeepSpeed-Ulysses: one head exchange over all cp ranks, each with consecutive tokens.
+void exchange_contiguous(Recipe& recipe) {
+  recipe.cp_comm = CpComm::kA2a;
+  recipe.a2a_degree = recipe.cp;
+  recipe.shard_layout = ShardLayout::kContiguous;
+}
+
 /// cp = u * r: a head exchange over u ranks inside, a ring over r outside.
 void exchange_and_ring(Recipe& recipe, std::int64_t exchange, std::int64_t ring) {
   recipe.cp = static_cast<std::int32_t>(exchange * ring);
@@ -134,7 +141,7 @@ void read_distflashattn(const Row& row, Reading& reading) {
   }
   all_said(draft, {"tp", "pp", "micro_batch"});
   draft.training().global_batch = 1;
-  if (ulysses) recipe.cp_comm = CpComm::kA2a;
+  if (ulysses) exchange_contiguous(recipe);
   if (!megatron) recipe.state_sharding = StateSharding::kZero3;
   if (row.says("recompute", "rematerialization-aware")) {
     recipe.recompute = {RecomputeKind::kFull, 0};
@@ -178,7 +185,7 @@ void read_burstengine(const Row& row, Reading& reading) {
     draft.model().name = std::string(row.text("model"));
   }
   all_said(draft, {"tp", "pp", "micro_batch"});
-  if (ulysses) recipe.cp_comm = CpComm::kA2a;
+  if (ulysses) exchange_contiguous(recipe);
   if (contains_word(method, "double") && recipe.cp > 8) {
     recipe.cp_comm = CpComm::kDoubleRing;
     recipe.window = 8;
@@ -207,7 +214,7 @@ void read_fpdt(const Row& row, Reading& reading) {
   Draft draft = draft_of(row, reading, "deepspeed-ulysses", "dgx-a100");
   Recipe& recipe = draft.recipe();
   all_said(draft, {"tp", "pp", "micro_batch"});
-  if (recipe.cp > 1) recipe.cp_comm = CpComm::kA2a;
+  if (recipe.cp > 1) exchange_contiguous(recipe);
   recipe.state_sharding = contains_word(strategy, "ZeRO-1")   ? StateSharding::kZero1
                           : contains_word(strategy, "ZeRO-2") ? StateSharding::kZero2
                                                               : StateSharding::kNone;

@@ -53,8 +53,7 @@ std::optional<std::string> undetermined_test(const Row& row) {
   return std::nullopt;
 }
 
-/// The GPT of a functional test. The table keeps a selection of arguments; what it leaves out has Megatron's default, except
-/// that the small tests (hidden 512) set both dropouts to 0 and the memory_speed tests keep Megatron's 0.1 on hidden states.
+/// The GPT of a functional test. The table keeps a selection of arguments; what it leaves out has Megatron's default.
 Architecture functional_test_model(const Row& row, const std::vector<std::string>& args) {
   const auto given = [&](std::string_view word) { return std::find(args.begin(), args.end(), word) != args.end(); };
   constexpr std::int64_t kGpt2Vocabulary = 50257;  // GPT2BPETokenizer of the tests
@@ -72,7 +71,7 @@ Architecture functional_test_model(const Row& row, const std::vector<std::string
   }
   if (const auto ffn = row.integer("ffn_hidden")) model.ffn_hidden = *ffn;
   if (given("group-query-attention")) model.kv_heads = row.integer("kv_heads").value_or(1);  // --num-query-groups defaults to 1
-  if (row.says("model", "memory_speed")) model.hidden_dropout = 0.1;
+  model.hidden_dropout = model.attention_dropout = 0.1;                                      // Megatron's defaults
   if (row.says("model", "disable_bias_linear")) model.qkv_bias = model.attention_output_bias = model.mlp_bias = false;
   model.qk_norm = row.says("model", "qk_layernorm");
   return model;

@@ -28,15 +28,24 @@ std::vector<std::int32_t> divisors(std::int64_t number) {
   return values;
 }
 
-/// Sets the layout that pp * vpp chunks allow; false when none does.
+bool offers(const RuleSet& rules, LayoutKind kind) {
+  return std::find(rules.layout_kinds.begin(), rules.layout_kinds.end(), kind) != rules.layout_kinds.end();
+}
+
+/// Sets the layout that pp * vpp chunks allow; false when none does. Even where it divides, else embedding and loss counted as
+/// layers, else split points as even as they can be with the longer chunks behind the first one.
 bool lay_out(const MeasuredRun& run, const RuleSet& rules, Recipe& recipe) {
   if (recipe.stage_layout.kind != LayoutKind::kEven) return true;
   const std::int64_t chunks = std::int64_t{recipe.pp} * recipe.vpp, layers = run.scenario.model.layers;
   if (layers % chunks == 0) return true;
-  const bool counted = std::find(rules.layout_kinds.begin(), rules.layout_kinds.end(), LayoutKind::kEmbeddingAndLossAsLayers) !=
-                       rules.layout_kinds.end();
-  if (!counted || (layers + 2) % chunks != 0) return false;
-  recipe.stage_layout.kind = LayoutKind::kEmbeddingAndLossAsLayers;
+  if (offers(rules, LayoutKind::kEmbeddingAndLossAsLayers)) {
+    recipe.stage_layout.kind = LayoutKind::kEmbeddingAndLossAsLayers;
+    return (layers + 2) % chunks == 0;
+  }
+  if (!offers(rules, LayoutKind::kExplicit) || layers < chunks) return false;
+  recipe.stage_layout.kind = LayoutKind::kExplicit;
+  recipe.stage_layout.layers.assign(static_cast<std::size_t>(chunks), static_cast<std::int32_t>(layers / chunks));
+  for (std::int64_t i = 0; i < layers % chunks; ++i) ++recipe.stage_layout.layers[static_cast<std::size_t>(i + 1)];
   return true;
 }
 

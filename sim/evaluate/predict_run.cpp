@@ -1,7 +1,9 @@
 #include "sim/evaluate/predict_run.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <string_view>
 
 #include "model/recipe/legality.h"
 #include "model/transformer/flops.h"
@@ -65,6 +67,34 @@ double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, c
   return std::max(0.0, busy_floor - busy) + std::max(0.0, bubble_floor - time.bubble.value());
 }
 
+/// Rules that guard a search against recipes nobody would ship or a framework does not offer. A published run did run, whatever
+/// these say; they bind only the fields that are searched for.
+bool binds_measured_runs(std::string_view rule) {
+  constexpr std::array<std::string_view, 13> kAdvice{"tp_in_domain",
+                                                     "overlap_tp",
+                                                     "pipeline_filled",
+                                                     "pp_within_layers",
+                                                     "layout_offered",
+                                                     "stage_layout",
+                                                     "shard_layout_offered",
+                                                     "cp_comm_offered",
+                                                     "state_sharding_offered",
+                                                     "gradient_sharding_with_pp",
+                                                     "interleaving_micro_batches",
+                                                     "interleaving_messages",
+                                                     "sequence_framework"};
+  return std::find(kAdvice.begin(), kAdvice.end(), rule) == kAdvice.end();
+}
+
+/// The first rule that makes a recipe unacceptable; empty when none does.
+std::string_view objection(const LegalityCase& at, bool searched) {
+  if (first_violation(at) < 0) return {};
+  for (const LegalityRule& rule : legality_rules()) {
+    if (!rule.holds(at) && (searched || binds_measured_runs(rule.id))) return rule.id;
+  }
+  return {};
+}
+
 /// Whether `a` is what authors would rather have run than `b`.
 bool better(const RunPrediction& a, const RunPrediction& b) {
   const bool a_runs = a.candidate.verdict.fit != Fit::kOom, b_runs = b.candidate.verdict.fit != Fit::kOom;
@@ -119,13 +149,13 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
   for (const Recipe& recipe : recipes) {
     const LegalityCase legality{scenario.model, scenario.training, recipe,
                                 *rules,         gpus_of(run),      scenario.cluster.scale_up_domain};
-    if (const int violated = first_violation(legality); violated >= 0) {
-      if (first_reason.empty()) first_reason = "illegal: " + std::string(legality_rules()[static_cast<std::size_t>(violated)].id);
+    if (const auto rule = objection(legality, recipes.size() > 1); !rule.empty()) {
+      if (first_reason.empty()) first_reason = "illegal: " + std::string(rule);
       continue;
     }
     const auto layout = resolve_layout(scenario.model, recipe);
     if (!layout) {
-      if (first_reason.empty()) first_reason = "stage layout: " + layout.problems().front().code;
+      if (first_reason.empty()) first_reason = "stage layout: " + layout.problems().front().message;
       continue;
     }
     prepare_groups(network, recipe);

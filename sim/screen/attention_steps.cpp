@@ -37,6 +37,24 @@ MaskView mask_of(const ScreenContext& context, bool windowed) {
   return {context.training.mask.kind == MaskKind::kFull ? MaskShape::kFull : MaskShape::kCausal, 0, nullptr, 0};
 }
 
+/// Attention as separate kernels (before FlashAttention): batched products over the whole q x kv rectangle, masked or not, and
+/// passes over the 16-bit scores in memory. Forward: fused scale-mask-softmax reads and writes 4 bytes per score, dropout 5 with
+/// its mask. Backward: the gradients of both, 6 and 5 bytes, and four products. Korthikanti 2022 section 4.1 counts the tensors.
+Rated unfused_attention_time(const GpuRates& rates, const AttentionShape& work, AttentionPass pass, bool dropout) {
+  const std::int64_t rows = work.batch * work.heads * work.q_len;
+  const double products = pass == AttentionPass::kForward ? 1.0 : 2.0;
+  const double bytes = (pass == AttentionPass::kForward ? 4.0 : 6.0) + (dropout ? 5.0 : 0.0);
+  const double scores = static_cast<double>(rows) * static_cast<double>(work.kv_len);
+  const Rated scores_product = gemm_time(rates, {rows, work.kv_len, work.head_dim}, MathKind::kBf16);
+  const Rated value_product = gemm_time(rates, {rows, work.head_dim, work.kv_len}, MathKind::kBf16);
+  const Rated passes = memory_time(rates, Bytes(bytes * scores), dropout ? 2 : 1);
+  Rated whole;
+  whole.time = (scores_product.time + value_product.time) * products + passes.time;
+  whole.relative_sigma = std::max({scores_product.relative_sigma, value_product.relative_sigma, passes.relative_sigma});
+  whole.in_range = scores_product.in_range && value_product.in_range && passes.in_range;
+  return whole;
+}
+
 /// Adds one kernel to a step's forward and backward time. `heads_share`: of this rank's heads (1/u after a head exchange).
 struct StepTimer {
   const ScreenContext& context;
@@ -57,10 +75,15 @@ struct StepTimer {
     work.heads = std::max<std::int64_t>(1, static_cast<std::int64_t>(shape.heads * heads_share + 0.5));
     work.kv_heads = std::max<std::int64_t>(1, static_cast<std::int64_t>(shape.kv_heads * heads_share + 0.5));
     work.head_dim = context.model.head_dim;
-    record(attention_time(context.rates, work, AttentionPass::kForward, shape.library), times.forward[step],
-           times.forward_variance);
-    record(attention_time(context.rates, work, AttentionPass::kBackward, shape.library), times.backward[step],
-           times.backward_variance);
+    record(kernel_time(work, AttentionPass::kForward), times.forward[step], times.forward_variance);
+    record(kernel_time(work, AttentionPass::kBackward), times.backward[step], times.backward_variance);
+  }
+
+  [[nodiscard]] Rated kernel_time(const AttentionShape& work, AttentionPass pass) const {
+    if (attention_backend_on(context.rules, context.cluster.gpu.generation) == AttentionBackend::kUnfused) {
+      return unfused_attention_time(context.rates, work, pass, context.model.attention_dropout > 0.0);
+    }
+    return attention_time(context.rates, work, pass, shape.library);
   }
 
   void record(const Rated& rated, double& seconds, double& variance) const {

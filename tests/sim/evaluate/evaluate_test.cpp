@@ -1,0 +1,170 @@
+#include "sim/evaluate/score.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "sim/evaluate/evaluate.h"
+#include "sim/evaluate/possible_recipes.h"
+
+namespace cpfit {
+namespace {
+
+ValidationRow row_of(double measured, double predicted, double low, double high, const std::string& group = "a") {
+  ValidationRow row{};
+  row.metric = Metric::kStepSeconds;
+  row.measured = measured;
+  row.predicted = predicted;
+  row.low = low;
+  row.high = high;
+  row.error = predicted / measured - 1;
+  row.group = group;
+  return row;
+}
+
+TEST(Score, SummaryOfFourRows) {
+  // Errors +10 %, -20 %, +30 %, -40 %.
+  const std::vector<ValidationRow> rows = {row_of(10, 11, 9, 12), row_of(10, 8, 7, 9), row_of(10, 13, 10, 15),
+                                           row_of(10, 6, 5, 7)};
+  const auto summary = summarize(rows);
+  ASSERT_EQ(summary.size(), 1u);
+  EXPECT_EQ(summary[0].rows, 4);
+  EXPECT_NEAR(summary[0].mape, 0.25, 1e-12);              // (10 + 20 + 30 + 40) / 4
+  EXPECT_NEAR(summary[0].median_abs_error, 0.25, 1e-12);  // (20 + 30) / 2
+  EXPECT_NEAR(summary[0].max_abs_error, 0.4, 1e-12);
+  EXPECT_NEAR(summary[0].bias, -0.05, 1e-12);    // signed middle two: -20 and +10
+  EXPECT_NEAR(summary[0].coverage, 0.5, 1e-12);  // 10 lies in [9, 12] and in [10, 15]
+}
+
+TEST(Score, MedianOfAnOddCountIsTheMiddleOne) {
+  const std::vector<ValidationRow> rows = {row_of(10, 11, 0, 0), row_of(10, 12, 0, 0), row_of(10, 40, 0, 0)};
+  EXPECT_NEAR(summarize(rows)[0].median_abs_error, 0.2, 1e-12);
+}
+
+TEST(Score, GroupsAreScoredApartAndOneGroupIsNone) {
+  const std::vector<ValidationRow> rows = {row_of(10, 11, 0, 0, "healthy"), row_of(10, 30, 0, 0, "sick")};
+  const auto groups = summarize_groups(rows);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].group, "healthy");
+  EXPECT_NEAR(groups[1].summary[0].mape, 2.0, 1e-12);
+  EXPECT_TRUE(summarize_groups({rows[0]}).empty());
+}
+
+TEST(Score, VerdictCounts) {
+  OutOfMemoryScore score;
+  count_verdict(score, false, Fit::kFits);    // right
+  count_verdict(score, true, Fit::kOom);      // right
+  count_verdict(score, true, Fit::kFits);     // dead called fitting
+  count_verdict(score, false, Fit::kOom);     // live called dead
+  count_verdict(score, true, Fit::kAtRisk);   // neither
+  count_verdict(score, false, Fit::kAtRisk);  // neither
+  EXPECT_EQ(score, (OutOfMemoryScore{6, 4, 2, 2, 1, 1}));
+}
+
+/// A small Llama on two nodes of eight; tokens per step 16 * 2048.
+MeasuredRun small_run() {
+  MeasuredRun run;
+  run.line = 2;
+  Architecture& model = run.scenario.model;
+  model.layers = 8;
+  model.hidden = 2048;
+  model.ffn_hidden = 8192;
+  model.heads = model.kv_heads = 16;
+  model.head_dim = 128;
+  model.vocab = 32000;
+  run.scenario.cluster = build_cluster("dgx-h100", 1).value();
+  run.scenario.training.sequence = Tokens(2048);
+  run.scenario.training.global_batch = 16;
+  run.scenario.base.dp = 8;
+  run.gpus = 8;
+  run.peak_flops_for_mfu = 1e15;
+  return run;
+}
+
+const ValidationRow* find(const ValidationResult& result, Metric metric) {
+  for (const auto& row : result.rows) {
+    if (row.metric == metric) return &row;
+  }
+  return nullptr;
+}
+
+TEST(Evaluate, RatesAndTimesOfOneRunAgree) {
+  MeasuredRun run = small_run();
+  run.measured = {
+      {Metric::kStepSeconds, 1.0}, {Metric::kTokensPerSecondPerGpu, 1.0}, {Metric::kTflopsPerGpu, 1.0}, {Metric::kMfu, 1e-3}};
+  MeasuredTable table;
+  table.runs = {run};
+  const auto result = evaluate(table, RateSet::defaults());
+  ASSERT_EQ(result.rows.size(), 4u) << (result.skipped.empty() ? "" : result.skipped[0].reason);
+  const double step = find(result, Metric::kStepSeconds)->predicted;
+  const double tokens = find(result, Metric::kTokensPerSecondPerGpu)->predicted;
+  EXPECT_NEAR(tokens * step, 16 * 2048 / 8.0, 1e-6);  // tokens of a step per GPU
+  const double flops = training_flops_per_token(run.scenario.model, Tokens(2048), run.flops).value();
+  EXPECT_NEAR(find(result, Metric::kTflopsPerGpu)->predicted, tokens * flops / 1e12, 1e-6);
+  EXPECT_NEAR(find(result, Metric::kMfu)->predicted, tokens * flops / 1e15, 1e-9);
+  EXPECT_LE(find(result, Metric::kTokensPerSecondPerGpu)->low, tokens);
+  EXPECT_GE(find(result, Metric::kTokensPerSecondPerGpu)->high, tokens);
+}
+
+TEST(Evaluate, DocumentedStallAndLayerFloorAddToTheStep) {
+  MeasuredRun run = small_run();
+  run.measured = {{Metric::kStepSeconds, 1.0}};
+  MeasuredRun stalled = run;
+  stalled.extra_seconds = 2.5;
+  MeasuredRun floored = run;
+  floored.layer_floor = Seconds(10);  // far above the work: 8 layers, 2 micro-batches per rank
+  MeasuredTable table;
+  table.runs = {run, stalled, floored};
+  const auto result = evaluate(table, RateSet::defaults());
+  ASSERT_EQ(result.rows.size(), 3u);
+  EXPECT_NEAR(result.rows[1].predicted - result.rows[0].predicted, 2.5, 1e-9);
+  EXPECT_GE(result.rows[2].predicted, 8 * 2 * 10.0);
+  EXPECT_LT(result.rows[2].predicted, 8 * 2 * 10.0 + result.rows[0].predicted);
+}
+
+TEST(Evaluate, FiguresAboveThePeakAreSkipped) {
+  MeasuredRun run = small_run();
+  run.measured = {{Metric::kStepSeconds, 1e-6}};
+  MeasuredTable table;
+  table.runs = {run};
+  const auto result = evaluate(table, RateSet::defaults());
+  EXPECT_TRUE(result.rows.empty());
+  ASSERT_EQ(result.skipped.size(), 1u);
+  EXPECT_EQ(result.skipped[0].reason, "exceeds peak");
+}
+
+TEST(Evaluate, CountsTheVerdictOnlyWhereRunsDied) {
+  MeasuredRun lived = small_run(), died = small_run();
+  lived.died = false;
+  lived.measured = {{Metric::kStepSeconds, 1.0}};
+  died.died = true;
+  died.scenario.training.sequence = Tokens(1 << 20);
+  died.scenario.base.micro_batch = 2;
+  MeasuredTable only_lived, both;
+  only_lived.runs = {lived};
+  both.runs = {lived, died};
+  EXPECT_FALSE(evaluate(only_lived, RateSet::defaults()).out_of_memory.has_value());
+  const auto score = evaluate(both, RateSet::defaults()).out_of_memory;
+  ASSERT_TRUE(score.has_value());
+  EXPECT_EQ(score->rows, 2);
+  EXPECT_EQ(score->right, 2);  // a million tokens per GPU without recompute cannot fit; the small run can
+}
+
+TEST(PossibleRecipes, UnknownFieldsAreEnumeratedOverWhatDivides) {
+  MeasuredRun run = small_run();
+  const RuleSet rules = find_framework("megatron-core").value();
+  EXPECT_EQ(possible_recipes(run, rules).size(), 1u);
+  run.unknown = {"recompute"};
+  EXPECT_EQ(possible_recipes(run, rules).size(), 2u);  // none, full: the flash kernel leaves selective nothing to drop
+  run.unknown = {"micro_batch"};
+  EXPECT_EQ(possible_recipes(run, rules).size(), 2u);  // 16 sequences on dp 8: 1 or 2
+  run.unknown = {"vpp"};
+  run.scenario.base.pp = 2;
+  run.scenario.base.dp = 4;
+  std::set<std::int32_t> vpps;
+  for (const Recipe& recipe : possible_recipes(run, rules)) vpps.insert(recipe.vpp);
+  EXPECT_EQ(vpps, (std::set<std::int32_t>{1, 2, 4, 5}));  // 8 / 2 = 4 layers; or (8 + 2) / 2 = 5 slots
+}
+
+}  // namespace
+}  // namespace cpfit
