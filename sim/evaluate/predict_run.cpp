@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "model/rates/curves.h"
 #include "model/recipe/legality.h"
 #include "model/transformer/flops.h"
 #include "sim/evaluate/possible_recipes.h"
@@ -26,6 +27,23 @@ std::string joined(const std::vector<std::string>& words) {
 void prepare_groups(NetworkView& network, const Recipe& recipe) {
   const GroupShapes shapes = group_shapes(recipe);
   for (const GroupShape& shape : {shapes.tp, shapes.cp_ring, shapes.cp_inner, shapes.pp, shapes.dp}) network.prepare(shape);
+}
+
+/// Gives the data-parallel group the bus rate that the job itself measured over all its GPUs: a group with k members per node
+/// has k of the node's rails. The surface's own share of a raw rate is undone, so that it returns the measured rate at 1 GiB.
+void use_measured_bus_rate(const MeasuredRun& run, const GpuRates& rates, const Recipe& recipe, NetworkView& network) {
+  const GroupShape shape = group_shapes(recipe).dp;
+  GroupNetwork group = network.at(shape);
+  if (group.domains <= 1) return;
+  const Bytes buffer = gib(1);
+  const double wire = buffer.value() * bus_factor(CollectiveKind::kAllReduce, static_cast<double>(shape.size));
+  const Seconds time = collective_time(rates, CollectiveKind::kAllReduce, group.collective_link, group.collective_rate,
+                                       group.ring.latency, shape.size, buffer)
+                           .time;
+  const double attained = wire / time.value();
+  const double rails = static_cast<double>(group.members_per_domain) / run.scenario.cluster.scale_up_domain;
+  group.collective_rate *= run.bus_rate.value() * rails / attained;
+  network.set(group);
 }
 
 /// Chunks of saved activations alive at the peak of a stage: 1F1B pp - p, interleaved (vpp-1) pp + 2 (pp-p-1) + 1.
@@ -138,9 +156,8 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
   const Scenario& scenario = run.scenario;
   const auto rules = run.rules ? run.rules : predictor.rules(scenario.base.framework);
   if (!rules) return Unpredictable{"no rule set \"" + scenario.base.framework + "\""};
-  NetworkView& network = predictor.network(scenario.cluster);
+  NetworkView& shared = predictor.network(scenario.cluster);
   const GpuRates& rates = predictor.rates().of(scenario.cluster.gpu);
-  const ScreenContext context{scenario.model, scenario.cluster, scenario.training, scenario.requirements, *rules, rates, network};
 
   const auto recipes = possible_recipes(run, *rules);
   if (recipes.empty()) return Unpredictable{"no layout divides the GPUs, layers and batch of the row"};
@@ -158,7 +175,14 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
       if (first_reason.empty()) first_reason = "stage layout: " + layout.problems().front().message;
       continue;
     }
-    prepare_groups(network, recipe);
+    prepare_groups(shared, recipe);
+    std::optional<NetworkView> own;
+    if (run.bus_rate.value() > 0) {
+      own.emplace(shared);
+      use_measured_bus_rate(run, rates, recipe, *own);
+    }
+    const ScreenContext context{scenario.model, scenario.cluster,   scenario.training, scenario.requirements, *rules,
+                                rates,          own ? *own : shared};
     RunPrediction prediction;
     prediction.candidate = screen(context, recipe, *layout);
     const MemoryCase at{scenario.model, scenario.training, recipe, *rules, scenario.cluster.gpu, *layout};

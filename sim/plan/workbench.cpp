@@ -36,10 +36,8 @@ ScreenContext Workbench::context(const Training& training) const {
 }
 
 LegalityCase Workbench::legality(const Training& training, const Recipe& recipe) const {
-  const Cluster& cluster = scenario_->cluster;
-  LegalityCase at{scenario_->model, training, recipe, *rules_, cluster.gpus(), cluster.scale_up_domain};
-  at.gpu = &cluster.gpu;
-  return at;
+  LegalityCase at = legality_case(*scenario_, *rules_, recipe);
+  return LegalityCase{at.model, training, at.recipe, at.rules, at.gpus, at.gpus_per_node, at.gpu, at.search_limits};
 }
 
 void Workbench::prepare(const Recipe& recipe) {

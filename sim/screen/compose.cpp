@@ -152,7 +152,12 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   for (std::int32_t p = 0; p < recipe.pp; ++p) {
     const bool first = p == 0, last = p == recipe.pp - 1;
     const double layers = layout.layers_of_stage[static_cast<std::size_t>(p)];
-    const StageCost stage = stage_cost(recipe, layer, layers, first, last);
+    StageCost stage = stage_cost(recipe, layer, layers, first, last);
+    if (context.rules.accumulation_traffic_per_parameter > 0.0) {
+      const double parameters = parameters_on_stage(context, recipe, count, layers, first, last);
+      stage.backward.compute +=
+          memory_time(context.rates, Bytes(context.rules.accumulation_traffic_per_parameter * parameters), 1).time;
+    }
     const double total = (stage.forward.total() + stage.backward.total()).value();
     recomputed_layers += stage.recomputed_layers;
     sum += total;

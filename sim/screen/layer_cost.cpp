@@ -87,8 +87,12 @@ void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShap
       static_cast<double>(padded_vocab(context.model.vocab, context.training.vocab_divisor, recipe.tp)) / recipe.tp;
   add(layer.head_forward, layer, operators::linear_forward(context, shape, vocab, h, MathKind::kBf16));
   add(layer.head_backward, layer, operators::linear_backward(context, shape, vocab, h, MathKind::kBf16));
-  // Loss: logits written, read for max and sum, softmax written in the saved dtype, gradient read and written.
-  const double loss_bytes = shape.tokens * vocab * (2.0 * 2.0 + 3.0 * context.rules.loss_saved_bytes_per_logit + 2.0);
+  // Loss: logits written, read for max and sum, softmax written in the saved dtype, gradient read and written; a loss of separate
+  // kernels moves what its rule set says.
+  const double per_logit = context.rules.loss_traffic_bytes_per_logit > 0.0
+                               ? context.rules.loss_traffic_bytes_per_logit
+                               : 2.0 * 2.0 + 3.0 * context.rules.loss_saved_bytes_per_logit + 2.0;
+  const double loss_bytes = shape.tokens * vocab * per_logit;
   add(layer.head_forward, layer, memory_time(context.rates, Bytes(loss_bytes), 1));
   // Embedding rows read and written forward, gradients scattered backward.
   add(layer.embedding, layer, memory_time(context.rates, Bytes(shape.tokens * h / shape.split * 2.0 * 4.0), 2));

@@ -1,0 +1,12 @@
+// Exit codes of every cpfit command (DESIGN: a contract with scripts).
+#pragma once
+
+namespace cpfit::cli {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;       // the world failed: a file, the database
+inline constexpr int kBadInput = 2;     // wrong usage or input
+inline constexpr int kNothingFits = 3;  // no legal or fitting recipe
+inline constexpr int kWaived = 4;       // could not run here, with a reason
+
+}  // namespace cpfit::cli

@@ -1,0 +1,250 @@
+#include "cli/json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "model/quantity/text.h"
+
+namespace cpfit::cli {
+
+namespace {
+
+/// Bytes are whole numbers for a reader; the model keeps fractions of a byte only on the way.
+std::int64_t whole(Bytes bytes) { return std::llround(bytes.value()); }
+
+std::string_view status_name(CandidateStatus status) {
+  switch (status) {
+    case CandidateStatus::kOk:
+      return "ok";
+    case CandidateStatus::kShip:
+      return "ship";
+    case CandidateStatus::kControl:
+      return "control";
+    case CandidateStatus::kReject:
+      return "reject";
+  }
+  return "ok";
+}
+
+Json time_json(const Candidate& candidate) {
+  const TimeBreakdown& time = candidate.time;
+  Json json;
+  json["step_seconds"] = time.step().value();
+  json["compute"] = time.compute.value();
+  json["exposed"] = {{"cp", time.exposed_cp.value()},
+                     {"tp", time.exposed_tp.value()},
+                     {"pp", time.exposed_pp.value()},
+                     {"dp", time.exposed_dp.value()}};
+  json["bubble"] = time.bubble.value();
+  json["launch"] = time.launch.value();
+  json["optimizer"] = time.optimizer.value();
+  json["other"] = time.other.value();
+  return json;
+}
+
+Json candidates_json(const std::vector<Candidate>& candidates) {
+  Json list = Json::array();
+  for (const Candidate& candidate : candidates) list.push_back(to_json(candidate));
+  return list;
+}
+
+}  // namespace
+
+Json to_json(const StageMemory& memory, const MemoryVerdict* verdict) {
+  Json json;
+  if (verdict != nullptr) json["fits"] = name_of(verdict->fit);
+  json["resident_bytes"] = whole(memory.resident);
+  json["forward_peak_bytes"] = whole(memory.forward_peak);
+  json["backward_peak_bytes"] = whole(memory.backward_peak);
+  json["peak_bytes"] = whole(memory.peak);
+  if (verdict != nullptr) json["peak_upper_bytes"] = whole(verdict->upper);
+  json["reserved_bytes"] = whole(memory.reserved);
+  json["device_bytes"] = whole(memory.device);
+  if (verdict != nullptr) {
+    json["capacity_bytes"] = whole(verdict->capacity);
+    json["margin_bytes"] = whole(verdict->margin);
+  }
+  json["stage"] = memory.stage;
+  json["cp_rank"] = memory.cp_rank;
+  json["phase"] = name_of(memory.phase);
+  Json components;
+  for (int i = 0; i < kComponentCount; ++i) {
+    components[std::string(name_of(static_cast<Component>(i)))] = whole(memory.components[static_cast<std::size_t>(i)]);
+  }
+  json["components"] = components;
+  return json;
+}
+
+Json to_json(const std::vector<LinkLoad>& links) {
+  Json list = Json::array();
+  for (const LinkLoad& link : links) {
+    list.push_back({{"from", link.from}, {"to", link.to}, {"bytes", whole(link.bytes)}, {"busy_seconds", link.busy.value()}});
+  }
+  return list;
+}
+
+Json to_json(const StageLedger& ledger) {
+  Json json = to_json(ledger.summary, nullptr);
+  json["entries"] = Json::array();
+  for (const LedgerEntry& entry : ledger.entries) {
+    json["entries"].push_back({{"component", name_of(entry.component)},
+                               {"tensor", entry.tensor},
+                               {"formula", entry.formula},
+                               {"source", entry.source},
+                               {"bytes", whole(entry.bytes)}});
+  }
+  return json;
+}
+
+Json to_json(const Candidate& candidate, const CandidateDetail* detail) {
+  Json json;
+  json["recipe"] = to_text(candidate.recipe);
+  json["degrees"] = {
+      {"tp", candidate.recipe.tp}, {"cp", candidate.recipe.cp}, {"pp", candidate.recipe.pp}, {"dp", candidate.recipe.dp}};
+  json["memory"] = to_json(candidate.memory, &candidate.verdict);
+  json["step_seconds"] = candidate.time.step().value();
+  json["step_seconds_low"] = candidate.step_low.value();
+  json["step_seconds_high"] = candidate.step_high.value();
+  json["tokens_per_second_per_gpu"] = candidate.tokens_per_second_per_gpu;
+  json["mfu"] = candidate.mfu;
+  json["hfu"] = candidate.hfu;
+  json["flops_convention"] = "causal half of attention, head counted, recompute only in hfu, dense peak of the precision";
+  json["time"] = time_json(candidate);
+  json["exposed_seconds_per_layer"] = (candidate.cp.forward_exposed + candidate.cp.backward_exposed).value();
+  json["cp"] = {{"forward_message_seconds", candidate.cp.forward_message.value()},
+                {"backward_message_seconds", candidate.cp.backward_message.value()},
+                {"forward_step_seconds", candidate.cp.forward_step_compute.value()},
+                {"bytes_sent_per_layer", whole(candidate.cp.bytes_sent_per_layer)},
+                {"crosses_node", candidate.cp.crosses_node}};
+  if (detail != nullptr) {
+    json["memory"]["stages"] = Json::array();
+    for (const StageMemory& stage : detail->stages) json["memory"]["stages"].push_back(to_json(stage, nullptr));
+    json["shard"] = {{"tokens_per_rank", detail->shard.tokens_per_rank},
+                     {"heads", detail->shard.heads},
+                     {"kv_heads", detail->shard.kv_heads},
+                     {"occupancy", detail->shard.occupancy},
+                     {"q_len", detail->shard.q_len},
+                     {"kv_len", detail->shard.kv_len}};
+    json["links"] = to_json(detail->links);
+    Json sources;
+    for (const auto& [what, evidence] : detail->sources) sources[what] = evidence;
+    json["sources"] = sources;
+  }
+  json["in_range"] = candidate.in_range;
+  json["status"] = status_name(candidate.status);
+  json["reasons"] = candidate.reasons;
+  json["differs"] = candidate.differs;
+  json["proof"] = "none";
+  return json;
+}
+
+Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const CandidateDetail* ship_detail) {
+  Json json;
+  json["run"] = run ? Json(*run) : Json(nullptr);
+  Json& verdict = json["verdict"];
+  verdict["ship"] = result.ships ? to_json(result.ship, ship_detail) : Json(nullptr);
+  verdict["control"] = result.has_control ? to_json(result.control) : Json(nullptr);
+  verdict["answer"] = result.answer;
+  json["neighbours"] = Json::array();
+  for (const Neighbour& neighbour : result.neighbours) {
+    json["neighbours"].push_back({{"recipe", to_text(neighbour.candidate.recipe)},
+                                  {"rule", neighbour.rule},
+                                  {"amount", neighbour.amount},
+                                  {"unit", neighbour.unit},
+                                  {"sentence", neighbour.sentence},
+                                  {"differs", neighbour.candidate.differs},
+                                  {"reasons", neighbour.candidate.reasons}});
+  }
+  json["levers"] = Json::array();
+  for (const Lever& lever : result.levers) {
+    json["levers"].push_back({{"change", lever.change},
+                              {"gains", lever.gains},
+                              {"costs", lever.costs},
+                              {"gain_share", lever.gain},
+                              {"differs", lever.differs}});
+  }
+  json["crossover"] = {
+      {"needed_at_tokens", result.crossover.needed_at_tokens > 0 ? Json(result.crossover.needed_at_tokens) : Json(nullptr)},
+      {"faster_at_tokens", result.crossover.faster_at_tokens > 0 ? Json(result.crossover.faster_at_tokens) : Json(nullptr)},
+      {"held_constant", result.crossover.held_constant}};
+  json["candidates"] = candidates_json(result.candidates);
+  json["front"] = candidates_json(result.front);
+  json["controlled_sweep"] = Json::array();
+  for (const SweepPoint& point : result.sweep) {
+    Json entry = to_json(point.candidate);
+    entry["gpus"] = point.gpus;
+    json["controlled_sweep"].push_back(entry);
+  }
+  json["ledgers"] = Json::array();
+  for (const auto& [recipe, ledger] : result.ledgers) {
+    Json entry = to_json(ledger);
+    entry["recipe"] = recipe;
+    json["ledgers"].push_back(entry);
+  }
+  Json rejected;
+  for (const auto& [rule, count] : result.stats.rejected_by_rule) rejected[rule] = count;
+  json["stats"] = {{"considered", result.stats.considered},
+                   {"legal", result.stats.legal},
+                   {"evaluated", result.stats.evaluated},
+                   {"seconds", result.stats.seconds},
+                   {"rejected_by_rule", rejected}};
+  Json inputs;
+  for (const auto& [name, hash] : result.provenance.input_hashes) inputs[name] = hash;
+  json["provenance"] = {{"tool_version", result.provenance.tool_version},
+                        {"scenario", result.provenance.scenario_path},
+                        {"rule_set", result.provenance.rule_set},
+                        {"rates", result.provenance.rates_version},
+                        {"input_sha256", inputs}};
+  return json;
+}
+
+Json to_json(const ValidationResult& result) {
+  Json json;
+  json["file"] = result.path;
+  json["rows"] = Json::array();
+  for (const ValidationRow& row : result.rows) {
+    json["rows"].push_back({{"line", row.line},
+                            {"label", row.label},
+                            {"metric", name_of(row.metric)},
+                            {"measured", row.measured},
+                            {"predicted", row.predicted},
+                            {"low", row.low},
+                            {"high", row.high},
+                            {"error", row.error},
+                            {"group", row.group}});
+  }
+  Json summary = Json::object();
+  for (const MetricSummary& metric : result.summary) {
+    Json entry{{"rows", metric.rows},
+               {"mape", metric.mape},
+               {"median_abs_error", metric.median_abs_error},
+               {"max_abs_error", metric.max_abs_error},
+               {"bias", metric.bias},
+               {"coverage", metric.coverage}};
+    summary[std::string(name_of(metric.metric))] = entry;
+  }
+  if (result.out_of_memory) {
+    const OutOfMemoryScore& score = *result.out_of_memory;
+    summary["out_of_memory"] = {{"rows", score.rows},
+                                {"decided", score.decided},
+                                {"right", score.right},
+                                {"at_risk", score.at_risk},
+                                {"dead_called_fits", score.dead_called_fits},
+                                {"live_called_oom", score.live_called_oom}};
+  }
+  json["summary"] = summary;
+  json["skipped"] = Json::array();
+  for (const SkippedRow& row : result.skipped) json["skipped"].push_back({{"line", row.line}, {"reason", row.reason}});
+  return json;
+}
+
+void print_json(Json body) {
+  Json json;
+  json["schema_version"] = kSchemaVersion;
+  json.update(body);
+  fmt::print("{}\n", json.dump(1));
+}
+
+}  // namespace cpfit::cli

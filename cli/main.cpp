@@ -1,0 +1,53 @@
+// `cpfit`, the headless front end: reads arguments, calls a command, turns what went wrong into a message and an exit code.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/version.h"
+#include "model/quantity/problem.h"
+
+int main(int argc, char** argv) {
+  using namespace cpfit;
+  CLI::App app{
+      "cpfit finds the smallest context-parallel degree, inside the best complete CP x TP x PP x DP recipe, that fits a\n"
+      "target sequence with margin and keeps its ring traffic hidden on the real topology.",
+      "cpfit"};
+  app.set_version_flag("--version", std::string("cpfit ") + cli::kVersion);
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 3 no legal or fitting recipe, 4 waived.\n"
+      "First steps: cpfit plan examples/llama3-8b-128k-1node.toml");
+  int exit_code = cli::kDone;
+  cli::add_plan(app, exit_code);
+  cli::add_simulate(app, exit_code);
+  cli::add_curve(app, exit_code);
+  cli::add_topology(app, exit_code);
+  cli::add_validate(app, exit_code);
+  cli::add_calibrate(app, exit_code);
+  cli::add_runs(app, exit_code);
+  cli::add_presets(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);  // prints help or the mistake
+    return code == 0 ? cli::kDone : cli::kBadInput;
+  } catch (const Error& error) {
+    fmt::print(stderr, "cpfit: {}\n", error.what());
+    return cli::kFailed;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "cpfit: out of memory; narrow the search (fewer values per axis in [search])\n");
+    return cli::kFailed;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "cpfit: {}\n", error.what());
+    return cli::kFailed;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fmt::print(stderr, "cpfit: standard output could not be written (disk full or pipe closed)\n");
+    return cli::kFailed;
+  }
+  return exit_code;
+}

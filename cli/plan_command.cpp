@@ -1,0 +1,131 @@
+// cpfit plan: scenario in, verdict out, stored in SQLite with the evidence.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/json.h"
+#include "cli/plan_text.h"
+#include "cli/study.h"
+#include "cli/terminal.h"
+#include "db/store/run_store.h"
+#include "sim/plan/detail.h"
+#include "sim/plan/plan.h"
+
+namespace cpfit::cli {
+
+namespace {
+
+struct PlanArguments {
+  std::string scenario;
+  std::string database;
+  std::size_t top = 10;
+  bool json = false;
+  bool no_candidates = false;
+  bool no_crossover = false;
+};
+
+/// Writes a search into the store: batches of whole families, those of an interrupted run not twice.
+class Recorder {
+ public:
+  Recorder(const std::string& path, const Provenance& provenance, bool keep_candidates)
+      : store_(open_store(path)), keep_(keep_candidates) {
+    if (std::optional<ResumableRun> earlier = find_resumable(store_, provenance); earlier && resume_run(store_, earlier->run)) {
+      run_ = earlier->run;
+      stored_ = std::move(earlier->recipes);
+      if (!stored_.empty())
+        fmt::print(stderr, "cpfit: continuing interrupted run {} ({} candidates stored)\n", id(), stored_.size());
+    } else {
+      run_ = create_run(store_, provenance);
+    }
+    sink_ = candidate_sink(store_, run_);
+  }
+
+  [[nodiscard]] std::int64_t id() const { return static_cast<std::int64_t>(run_); }
+
+  void receive(const std::vector<Candidate>& batch) {
+    if (!keep_) return;
+    for (const Candidate& candidate : batch) {
+      if (stored_.empty() || !stored_.contains(to_text(candidate.recipe))) waiting_.push_back(candidate);
+    }
+    if (waiting_.size() >= kBatch) flush();
+  }
+
+  void finish(const PlanResult& result) {
+    flush();
+    finish_run(store_, run_, result);
+  }
+
+ private:
+  static constexpr std::size_t kBatch = 4096;
+  void flush() {
+    if (waiting_.empty()) return;
+    sink_(waiting_);
+    waiting_.clear();
+  }
+  Store store_;
+  RunId run_{};
+  CandidateSink sink_;
+  std::unordered_set<std::string> stored_;
+  std::vector<Candidate> waiting_;
+  bool keep_;
+};
+
+int run_plan(const PlanArguments& arguments) {
+  std::optional<Study> study = load_study(arguments.scenario);
+  if (!study) return kBadInput;
+  const Provenance provenance = provenance_of(*study);
+  std::unique_ptr<Recorder> recorder;
+  if (!arguments.database.empty())
+    recorder = std::make_unique<Recorder>(arguments.database, provenance, !arguments.no_candidates);
+
+  PlanOptions options;
+  options.top = arguments.top;
+  options.crossover = !arguments.no_crossover;
+  if (recorder) options.controls.sink = [&](const std::vector<Candidate>& batch) { recorder->receive(batch); };
+  std::optional<ProgressBar> bar;
+  if (!arguments.json) {
+    bar.emplace("screening");
+    options.controls.progress = [&](double share) { bar->update(share); };
+  }
+  Outcome<PlanResult> planned = plan(study->scenario, study->rates, options);
+  bar.reset();
+  if (!planned.ok()) {
+    print_problems(planned.problems());
+    return kBadInput;
+  }
+  PlanResult result = std::move(planned).value();
+  result.provenance = provenance;
+  if (recorder) recorder->finish(result);
+
+  std::optional<CandidateDetail> detail;
+  if (result.ships) {
+    Outcome<Workbench> bench = Workbench::build(study->scenario, study->rates);
+    if (bench.ok()) detail = detail_of(bench.value(), study->scenario.training, result.ship);
+  }
+  if (arguments.json) {
+    print_json(to_json(result, recorder ? std::optional(recorder->id()) : std::nullopt, detail ? &*detail : nullptr));
+  } else {
+    fmt::print("{}", plan_text(result));
+    if (recorder) fmt::print("Stored as run {} in {}\n", recorder->id(), arguments.database);
+  }
+  return result.ships ? kDone : kNothingFits;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* command = app.add_subcommand("plan", "Find the recipe to ship for a scenario: verdict, why-not, crossover");
+  command->add_option("scenario", arguments->scenario, "Scenario file (TOML, see docs/scenario.md)")->required();
+  command->add_option("--db", arguments->database,
+                      "SQLite file to store the run in (created when absent; an interrupted run continues)");
+  command->add_option("--top", arguments->top, "Recipes to list")->capture_default_str()->check(CLI::Range(1, 1000));
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->add_flag("--no-candidates", arguments->no_candidates, "Store the verdict only, not a row per screened recipe");
+  command->add_flag("--no-crossover", arguments->no_crossover, "Skip the search along the sequence length");
+  command->callback([arguments, &exit_code] { exit_code = run_plan(*arguments); });
+}
+
+}  // namespace cpfit::cli

@@ -1,0 +1,205 @@
+#include "cli/plan_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/terminal.h"
+#include "model/quantity/text.h"
+
+namespace cpfit::cli {
+
+namespace {
+
+Style style_of(Fit fit) { return fit == Fit::kFits ? Style::kGood : fit == Fit::kAtRisk ? Style::kWarn : Style::kBad; }
+
+std::string strategy(const Recipe& recipe) {
+  if (recipe.cp == 1) return "-";
+  std::string text(name_of(recipe.cp_comm));
+  if (recipe.cp_comm == CpComm::kA2aP2p) text += fmt::format(" {}x{}", recipe.a2a_degree, recipe.cp / recipe.a2a_degree);
+  if (recipe.cp_comm == CpComm::kDoubleRing) text += fmt::format(" {}x{}", recipe.window, recipe.cp / recipe.window);
+  return text;
+}
+
+std::string percent_of(Seconds part, Seconds whole) { return fmt::format("{:.1f} %", part / whole * 100.0); }
+
+Table candidate_table() {
+  return Table({{"cp"},
+                {"tp"},
+                {"pp"},
+                {"dp"},
+                {"vpp"},
+                {"mbs"},
+                {"strategy", false},
+                {"recompute", false},
+                {"sharding", false},
+                {"memory"},
+                {"fits", false},
+                {"step"},
+                {"tok/s/GPU"},
+                {"MFU"},
+                {"CP exposed"},
+                {"status", false}});
+}
+
+std::string_view status_name(CandidateStatus status) {
+  switch (status) {
+    case CandidateStatus::kShip:
+      return "ship";
+    case CandidateStatus::kControl:
+      return "control";
+    case CandidateStatus::kReject:
+      return "reject";
+    case CandidateStatus::kOk:
+      return "";
+  }
+  return "";
+}
+
+void add_row(Table& table, const Candidate& c, Style style = Style::kPlain) {
+  const Recipe& r = c.recipe;
+  table.row(
+      {std::to_string(r.cp), std::to_string(r.tp), std::to_string(r.pp), std::to_string(r.dp), std::to_string(r.vpp),
+       std::to_string(r.micro_batch), strategy(r), to_text(r.recompute), std::string(name_of(r.state_sharding)),
+       print_bytes(c.memory.device), styled(std::string(name_of(c.verdict.fit)), style_of(c.verdict.fit)),
+       print_time(c.time.step()), fmt::format("{:.0f}", c.tokens_per_second_per_gpu), fmt::format("{:.1f} %", c.mfu * 100.0),
+       percent_of(c.time.exposed_cp, c.time.step()), std::string(status_name(c.status))},
+      style);
+}
+
+std::string heading(const std::string& text) { return "\n" + styled(text, Style::kBold) + "\n"; }
+
+std::string crossover_text(const Crossover& crossover) {
+  const auto at = [](std::int64_t tokens) {
+    return tokens > 0 ? print_tokens(Tokens(tokens)) + " tokens" : std::string("no length tried");
+  };
+  return wrapped(fmt::format("CP > 1 is needed to fit from {}, and faster than CP = 1 from {} ({}).",
+                             at(crossover.needed_at_tokens), at(crossover.faster_at_tokens), crossover.held_constant),
+                 2) +
+         "\n";
+}
+
+}  // namespace
+
+std::string time_text(const Candidate& candidate) {
+  const TimeBreakdown& time = candidate.time;
+  const Seconds step = time.step();
+  std::string text = fmt::format("step {} (90 %: {} to {})\n", print_time(step), print_time(candidate.step_low),
+                                 print_time(candidate.step_high));
+  Table table({{"part", false}, {"time"}, {"share"}});
+  const std::pair<const char*, Seconds> parts[] = {
+      {"compute", time.compute},       {"exposed CP", time.exposed_cp}, {"exposed TP", time.exposed_tp},
+      {"exposed PP", time.exposed_pp}, {"exposed DP", time.exposed_dp}, {"pipeline bubble", time.bubble},
+      {"launch", time.launch},         {"optimizer", time.optimizer},   {"other", time.other}};
+  for (const auto& [name, part] : parts) {
+    if (part.value() > 0.0) table.row({name, print_time(part), percent_of(part, step)});
+  }
+  return text + table.text();
+}
+
+std::string memory_text(const Candidate& candidate, const std::vector<StageMemory>& stages) {
+  const StageMemory& worst = candidate.memory;
+  std::string text = fmt::format("memory {} of {} on stage {} in {} (upper bound {}, {})\n", print_bytes(worst.device),
+                                 print_bytes(candidate.verdict.capacity), worst.stage, name_of(worst.phase),
+                                 print_bytes(candidate.verdict.upper),
+                                 styled(std::string(name_of(candidate.verdict.fit)), style_of(candidate.verdict.fit)));
+  Table table({{"component", false}, {"at the peak"}, {"share"}});
+  for (int i = 0; i < kComponentCount; ++i) {
+    const Bytes bytes = worst.components[static_cast<std::size_t>(i)];
+    if (bytes.value() <= 0.0) continue;
+    table.row({std::string(name_of(static_cast<Component>(i))), print_bytes(bytes),
+               fmt::format("{:.1f} %", bytes / worst.device * 100.0)});
+  }
+  text += table.text();
+  if (stages.size() > 1) {
+    Table by_stage({{"stage"}, {"resident"}, {"forward peak"}, {"backward peak"}, {"peak"}, {"device"}, {"peak in", false}});
+    for (const StageMemory& stage : stages) {
+      by_stage.row({std::to_string(stage.stage), print_bytes(stage.resident), print_bytes(stage.forward_peak),
+                    print_bytes(stage.backward_peak), print_bytes(stage.peak), print_bytes(stage.device),
+                    std::string(name_of(stage.phase))});
+    }
+    text += by_stage.text();
+  } else {
+    text += fmt::format("resident {}, forward peak {}, backward peak {}, reserved {}\n", print_bytes(worst.resident),
+                        print_bytes(worst.forward_peak), print_bytes(worst.backward_peak), print_bytes(worst.reserved));
+  }
+  return text;
+}
+
+std::string ledger_text(const StageLedger& ledger) {
+  Table table({{"component", false}, {"tensor", false}, {"bytes"}, {"formula", false}});
+  for (const LedgerEntry& entry : ledger.entries) {
+    table.row(
+        {std::string(name_of(entry.component)), std::string(entry.tensor), print_bytes(entry.bytes), std::string(entry.formula)});
+  }
+  return table.text();
+}
+
+std::string links_text(const std::vector<LinkLoad>& links, std::size_t limit) {
+  Table table({{"from", false}, {"to", false}, {"bytes per step"}, {"busy"}});
+  for (std::size_t i = 0; i < std::min(limit, links.size()); ++i) {
+    table.row({links[i].from, links[i].to, print_bytes(links[i].bytes), print_time(links[i].busy)});
+  }
+  return table.text();
+}
+
+std::string plan_text(const PlanResult& result) {
+  std::string text = heading("Verdict") + wrapped(result.answer, 0) + "\n";
+  if (result.ships) {
+    text += heading("Ship: " + to_text(result.ship.recipe));
+    for (const std::string& reason : result.ship.reasons) text += wrapped("note: " + reason, 2) + "\n";
+    text += time_text(result.ship) + "\n" + memory_text(result.ship, {});
+    if (!result.links.empty() && result.ship.recipe.world() > 1) {
+      text += heading("Busiest links under the shipped recipe") + links_text(result.links.front().second, 6);
+    }
+  }
+  if (!result.neighbours.empty()) {
+    text += heading("Why not the neighbours");
+    for (const Neighbour& neighbour : result.neighbours) text += wrapped("- " + neighbour.sentence, 2) + "\n";
+  }
+  if (!result.levers.empty()) {
+    text += heading("Other levers, by gain");
+    for (const Lever& lever : result.levers)
+      text += wrapped(fmt::format("- {}: {}; costs: {}", lever.change, lever.gains, lever.costs), 2) + "\n";
+  }
+  text += heading("Where context parallelism starts to pay") + crossover_text(result.crossover);
+  text += heading("Best recipes (equal-GPU search, one per set of degrees)");
+  Table ranking = candidate_table();
+  if (result.has_control) add_row(ranking, result.control);
+  for (const Candidate& candidate : result.candidates) {
+    if (result.has_control && candidate.recipe == result.control.recipe) continue;
+    add_row(ranking, candidate, candidate.status == CandidateStatus::kShip ? Style::kBold : Style::kPlain);
+  }
+  text += ranking.text();
+  for (const Candidate& candidate : result.candidates) {
+    for (const std::string& reason : candidate.reasons) {
+      if (reason.find("not a gain of CP") != std::string::npos)
+        text += wrapped(fmt::format("- {}: {}", to_text(candidate.recipe), reason), 2) + "\n";
+    }
+  }
+  if (!result.sweep.empty()) {
+    text += heading("Controlled sweep (tp, pp, dp, recompute fixed; CP and with it the GPUs grow)");
+    Table sweep({{"cp"}, {"GPUs"}, {"memory"}, {"fits", false}, {"step"}, {"tok/s/GPU"}, {"CP exposed"}});
+    for (const SweepPoint& point : result.sweep) {
+      const Candidate& c = point.candidate;
+      sweep.row({std::to_string(c.recipe.cp), std::to_string(point.gpus), print_bytes(c.memory.device),
+                 styled(std::string(name_of(c.verdict.fit)), style_of(c.verdict.fit)), print_time(c.time.step()),
+                 fmt::format("{:.0f}", c.tokens_per_second_per_gpu), percent_of(c.time.exposed_cp, c.time.step())});
+    }
+    text += sweep.text();
+  }
+  std::string rejected;
+  for (const auto& [rule, count] : result.stats.rejected_by_rule)
+    rejected += fmt::format("{}{} {}", rejected.empty() ? "" : ", ", count, rule);
+  text += "\n" +
+          styled(wrapped(fmt::format("{} recipes considered, {} legal, {} screened in {:.2f} s. Rejected by rule: {}.",
+                                     result.stats.considered, result.stats.legal, result.stats.evaluated, result.stats.seconds,
+
+                                     rejected.empty() ? "none" : rejected),
+                         2),
+                 Style::kFaint) +
+          "\n";
+  return text;
+}
+
+}  // namespace cpfit::cli

@@ -1,0 +1,17 @@
+// A plan as people read it: the answer, the shipped recipe with its memory and time, the neighbours, the crossover, the ranking.
+#pragma once
+
+#include <string>
+
+#include "model/record/detail.h"
+#include "model/record/run.h"
+
+namespace cpfit::cli {
+
+[[nodiscard]] std::string plan_text(const PlanResult& result);
+[[nodiscard]] std::string memory_text(const Candidate& candidate, const std::vector<StageMemory>& stages);
+[[nodiscard]] std::string time_text(const Candidate& candidate);
+[[nodiscard]] std::string ledger_text(const StageLedger& ledger);
+[[nodiscard]] std::string links_text(const std::vector<LinkLoad>& links, std::size_t limit);
+
+}  // namespace cpfit::cli

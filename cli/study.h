@@ -1,0 +1,24 @@
+// What plan, simulate and curve share: loading a scenario with its rates, and hashing every input for the provenance.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/rates/rate_set.h"
+#include "model/recipe/scenario.h"
+#include "model/record/run.h"
+
+namespace cpfit::cli {
+
+struct Study {
+  Scenario scenario;
+  RateSet rates;
+};
+
+/// Loads the scenario; on problems prints them and returns nothing (the caller ends with kBadInput).
+[[nodiscard]] std::optional<Study> load_study(const std::string& path);
+
+/// Tool version, scenario text and SHA-256 of the scenario and of every preset file, as a run stores them.
+[[nodiscard]] Provenance provenance_of(const Study& study);
+
+}  // namespace cpfit::cli

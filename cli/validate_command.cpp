@@ -1,0 +1,108 @@
+// cpfit validate: predicted against measured rows of a published table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "calibrate/read/published.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/json.h"
+#include "cli/terminal.h"
+#include "cli/version.h"
+#include "db/store/validation_store.h"
+#include "sim/evaluate/evaluate.h"
+
+namespace cpfit::cli {
+
+namespace {
+
+struct ValidateArguments {
+  std::vector<std::string> files;
+  std::string database;
+  std::size_t worst = 5;
+  bool rows = false;
+  bool json = false;
+};
+
+std::string percent(double share) { return fmt::format("{:.1f} %", share * 100.0); }
+
+void print_summary(const ValidationResult& result, const ValidateArguments& arguments) {
+  fmt::print("{}\n", styled(result.path, Style::kBold));
+  Table table({{"metric", false}, {"rows"}, {"median |error|"}, {"mean |error|"}, {"worst"}, {"bias"}, {"inside interval"}});
+  const auto add = [&](const std::string& label, const MetricSummary& metric) {
+    table.row({label, std::to_string(metric.rows), percent(metric.median_abs_error), percent(metric.mape),
+               percent(metric.max_abs_error), percent(metric.bias), percent(metric.coverage)});
+  };
+  for (const MetricSummary& metric : result.summary) add(std::string(name_of(metric.metric)), metric);
+  for (const GroupSummary& group : result.groups) {
+    for (const MetricSummary& metric : group.summary) add(fmt::format("  {} [{}]", name_of(metric.metric), group.group), metric);
+  }
+  fmt::print("{}", table.text());
+  if (result.out_of_memory) {
+    const OutOfMemoryScore& score = *result.out_of_memory;
+    fmt::print("out of memory: {} rows, {} decided, {} right, {} at risk, {} dead called fits, {} live called oom\n", score.rows,
+               score.decided, score.right, score.at_risk, score.dead_called_fits, score.live_called_oom);
+  }
+  std::map<std::string, std::int64_t> reasons;
+  for (const SkippedRow& row : result.skipped) ++reasons[row.reason];
+  if (!result.skipped.empty()) fmt::print("{} rows skipped:\n", result.skipped.size());
+  for (const auto& [reason, count] : reasons) fmt::print("{}\n", wrapped(fmt::format("  {} x {}", count, reason), 6));
+  std::vector<const ValidationRow*> shown;
+  for (const ValidationRow& row : result.rows) shown.push_back(&row);
+  if (!arguments.rows) {
+    std::stable_sort(shown.begin(), shown.end(),
+                     [](const ValidationRow* a, const ValidationRow* b) { return std::abs(a->error) > std::abs(b->error); });
+    if (shown.size() > arguments.worst) shown.resize(arguments.worst);
+    if (!shown.empty()) fmt::print("worst rows:\n");
+  }
+  Table rows({{"line"}, {"metric", false}, {"measured"}, {"predicted"}, {"error"}, {"label", false}});
+  for (const ValidationRow* row : shown) {
+    rows.row({std::to_string(row->line), std::string(name_of(row->metric)), fmt::format("{:.6g}", row->measured),
+              fmt::format("{:.6g}", row->predicted), percent(row->error), row->label});
+  }
+  if (!shown.empty()) fmt::print("{}", rows.text());
+  fmt::print("\n");
+}
+
+int run_validate(const ValidateArguments& arguments) {
+  const RateSet rates = RateSet::defaults();
+  Json all = Json::array();
+  for (const std::string& file : arguments.files) {
+    Outcome<MeasuredTable> table = read_published(file);
+    if (!table.ok()) {
+      print_problems(table.problems());
+      return kBadInput;
+    }
+    const ValidationResult result = evaluate(*table, rates);
+    if (!arguments.database.empty()) {
+      Store store = open_store(arguments.database);
+      (void)save_validation(store, result, kVersion, rates.version());
+    }
+    if (!arguments.json)
+      print_summary(result, arguments);
+    else if (arguments.files.size() == 1)
+      print_json(to_json(result));
+    else
+      all.push_back(to_json(result));
+  }
+  if (arguments.json && arguments.files.size() > 1) print_json({{"files", all}});
+  return kDone;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ValidateArguments>();
+  CLI::App* command = app.add_subcommand("validate", "Predicted against measured rows of published tables (CSV)");
+  command->add_option("files", arguments->files, "Tables of measured rows")->required();
+  command->add_option("--db", arguments->database, "SQLite file to store the records in");
+  command->add_option("--worst", arguments->worst, "Worst rows to list per file")->capture_default_str();
+  command->add_flag("--rows", arguments->rows, "List every row");
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->callback([arguments, &exit_code] { exit_code = run_validate(*arguments); });
+}
+
+}  // namespace cpfit::cli

@@ -1,0 +1,113 @@
+// The planner on real scenarios: the guard of equal comparisons, neighbours, levers, determinism.
+#include "fixture.h"
+
+#include <algorithm>
+
+#include "sim/plan/explain.h"
+#include "sim/plan/lengths.h"
+#include "sim/plan/plan.h"
+
+namespace cpfit {
+namespace {
+
+PlanResult plan_of(const Scenario& scenario) {
+  PlanOptions options;
+  options.crossover = false;
+  Outcome<PlanResult> result = plan(scenario, RateSet::defaults(), options);
+  for (const Problem& problem : result.problems()) ADD_FAILURE() << to_text(problem);
+  return std::move(result).value();
+}
+
+TEST(Plan, AFitWonByRecomputeIsNeverAGainOfContextParallelism) {
+  // 8 H100, 512k tokens of Llama 3 8B, tp 1, no pipeline: without recompute a rank of cp = 8 holds 65,536 tokens at about 139 kB
+  // per token and layer, 32 layers: 290 GiB, out of memory. With full recompute only the layer inputs stay (8 kB): it fits.
+  const Scenario scenario =
+      test::llama_on_dgx(1, 524288, 8, "[search]\ntp = [1]\npp = [1]\nmicro_batch = [1]\nrecompute = [\"none\", \"full\"]\n");
+  const RateSet rates = RateSet::defaults();
+  Workbench bench = Workbench::build(scenario, rates).value();
+  const auto evaluate = [&](const std::string& text) {
+    Recipe recipe = parse_recipe(text, scenario.base).value();
+    recipe.sequence_parallel = false;
+    return bench.evaluate(scenario.training, recipe).value();
+  };
+  const Candidate control = evaluate("tp=1,cp=1,pp=1,dp=8,recompute=none");
+  ASSERT_EQ(control.verdict.fit, Fit::kOom);
+  Candidate changed = evaluate("tp=1,cp=8,pp=1,dp=1,recompute=full");
+  ASSERT_EQ(changed.verdict.fit, Fit::kFits);
+  annotate(bench, scenario.training, control, changed);
+  EXPECT_NE(std::find(changed.differs.begin(), changed.differs.end(), "recompute"), changed.differs.end());
+  ASSERT_FALSE(changed.reasons.empty());
+  EXPECT_NE(changed.reasons.back().find("fits only because recompute changed"), std::string::npos) << changed.reasons.back();
+  EXPECT_NE(changed.reasons.back().find("not a gain of CP"), std::string::npos);
+
+  // The plan itself compares CP degrees at one policy: its control has the recompute of what ships.
+  const PlanResult result = plan_of(scenario);
+  ASSERT_TRUE(result.ships);
+  ASSERT_TRUE(result.has_control);
+  EXPECT_EQ(result.control.recipe.recompute, result.ship.recipe.recompute);
+  EXPECT_EQ(result.control.recipe.cp, 1);
+  for (const Neighbour& neighbour : result.neighbours)
+    EXPECT_EQ(neighbour.candidate.recipe.recompute, result.ship.recipe.recompute);
+}
+
+TEST(Plan, EveryCandidateUsesTheSameGpusModelAndTokens) {
+  const Scenario scenario = test::llama_on_dgx(2, 131072, 16);
+  const PlanResult result = plan_of(scenario);
+  ASSERT_TRUE(result.ships);
+  for (const Candidate& candidate : result.candidates) EXPECT_EQ(candidate.recipe.world(), 16);
+  for (const Candidate& candidate : result.front) EXPECT_EQ(candidate.recipe.world(), 16);
+  EXPECT_GT(result.stats.legal, 100);
+  EXPECT_EQ(result.stats.evaluated, result.stats.legal);
+}
+
+TEST(Plan, IsAFunctionOfItsInputs) {
+  const Scenario scenario = test::llama_on_dgx(1, 65536, 8);
+  const PlanResult a = plan_of(scenario), b = plan_of(scenario);
+  EXPECT_EQ(a.answer, b.answer);
+  EXPECT_EQ(a.candidates, b.candidates);
+  EXPECT_EQ(a.neighbours, b.neighbours);
+}
+
+TEST(Plan, NothingFitsIsAnAnswerWithLevers) {
+  // 405B on one node: 16 bits of weights alone are 756 GiB of 640.
+  const Scenario scenario = [] {
+    Outcome<Scenario> read = read_scenario(
+        "name = \"too big\"\nmodel = \"llama3.1-405b\"\n[cluster]\npreset = \"dgx-h100\"\nnodes = 1\n[training]\nsequence_length "
+        "= \"32k\"\nglobal_batch = 8\n",
+        "test.toml");
+    return std::move(read).value();
+  }();
+  const PlanResult result = plan_of(scenario);
+  EXPECT_FALSE(result.ships);
+  EXPECT_FALSE(result.levers.empty());
+  EXPECT_TRUE(
+      std::is_sorted(result.levers.begin(), result.levers.end(), [](const Lever& a, const Lever& b) { return a.gain > b.gain; }));
+}
+
+TEST(Plan, NeighboursSayWhyInOneSentence) {
+  const PlanResult result = plan_of(test::llama_on_dgx(2, 131072, 16));
+  ASSERT_FALSE(result.neighbours.empty());
+  for (const Neighbour& neighbour : result.neighbours) {
+    EXPECT_FALSE(neighbour.rule.empty());
+    EXPECT_FALSE(neighbour.sentence.empty());
+    EXPECT_NE(neighbour.candidate.recipe, result.ship.recipe);
+  }
+}
+
+TEST(Lengths, TheBatchFollowsTheSequenceByPowersOfTwo) {
+  Training training;
+  training.sequence = Tokens(131072);
+  training.global_batch = 16;  // 2M tokens per step
+  EXPECT_EQ(with_sequence(training, 65536).global_batch, 32);
+  EXPECT_EQ(with_sequence(training, 98304).global_batch, 16);  // 21.3 sequences would be needed: the power of two below
+  EXPECT_EQ(with_sequence(training, 1 << 20).global_batch, 2);
+  EXPECT_EQ(with_sequence(training, 1 << 24).global_batch, 1) << "at least one sequence";
+}
+
+TEST(Lengths, TheLadderClimbsByQuartersOfAnOctave) {
+  EXPECT_EQ(length_ladder(4096, 16384, 1024, 4),
+            (std::vector<std::int64_t>{4096, 5120, 6144, 7168, 8192, 10240, 12288, 14336, 16384}));
+}
+
+}  // namespace
+}  // namespace cpfit

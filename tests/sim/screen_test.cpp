@@ -1,0 +1,114 @@
+// The screen's own promises: breakdowns add up, cp = 1 has no ring, structural identities of the strategies.
+#include "fixture.h"
+
+#include "sim/plan/workbench.h"
+
+namespace cpfit {
+namespace {
+
+class ScreenTest : public ::testing::Test {
+ protected:
+  Scenario scenario = test::llama_on_dgx(1, 131072, 8);
+  RateSet rates = RateSet::defaults();
+  Workbench bench = Workbench::build(scenario, rates).value();
+
+  Candidate evaluate(const std::string& recipe, const Training* training = nullptr) {
+    Outcome<Recipe> parsed = parse_recipe(recipe, scenario.base);
+    EXPECT_TRUE(parsed.ok());
+    Recipe value = parsed.value();
+    if (value.tp == 1) value.sequence_parallel = false;
+    Outcome<Candidate> candidate = bench.evaluate(training != nullptr ? *training : scenario.training, value);
+    for (const Problem& problem : candidate.problems()) ADD_FAILURE() << to_text(problem);
+    return candidate.ok() ? *candidate : Candidate{};
+  }
+};
+
+TEST_F(ScreenTest, TheBreakdownAddsUpExactly) {
+  const Candidate c = evaluate("tp=2,cp=4,pp=1,dp=1");
+  const TimeBreakdown& t = c.time;
+  const Seconds sum =
+      t.compute + t.exposed_cp + t.exposed_tp + t.exposed_pp + t.exposed_dp + t.bubble + t.launch + t.optimizer + t.other;
+  EXPECT_EQ(sum, t.step());
+  EXPECT_GT(t.compute.value(), 0.0);
+  EXPECT_GT(t.exposed_tp.value(), 0.0);
+  EXPECT_EQ(t.bubble.value(), 0.0) << "no pipeline, no bubble";
+}
+
+TEST_F(ScreenTest, ComponentsOfMemorySumToTheDevice) {
+  const Candidate c = evaluate("tp=2,cp=4,pp=1,dp=1");
+  Bytes sum;
+  for (const Bytes component : c.memory.components) sum += component;
+  EXPECT_NEAR(sum.value(), c.memory.device.value(), 1.0);
+  EXPECT_GE(c.memory.device, c.memory.reserved);
+  EXPECT_GE(c.memory.reserved, c.memory.peak);
+  EXPECT_GE(c.memory.peak, max(c.memory.forward_peak, c.memory.backward_peak));
+}
+
+TEST_F(ScreenTest, WithoutContextParallelismNothingOfItRemains) {
+  const Candidate c = evaluate("tp=8,cp=1,pp=1,dp=1");
+  EXPECT_EQ(c.time.exposed_cp.value(), 0.0);
+  EXPECT_EQ(c.cp.bytes_sent_per_layer.value(), 0.0);
+  EXPECT_EQ(c.memory.components[static_cast<std::size_t>(Component::kCpBuffers)].value(), 0.0);
+}
+
+TEST_F(ScreenTest, TheStepIsNeverFasterThanPeakArithmetic) {
+  for (const char* recipe :
+       {"tp=8,cp=1,pp=1,dp=1", "tp=1,cp=8,pp=1,dp=1", "tp=2,cp=2,pp=2,dp=1", "tp=4,cp=2,pp=1,dp=1,cp_comm=a2a"}) {
+    const Candidate c = evaluate(recipe);
+    EXPECT_GT(c.mfu, 0.0) << recipe;
+    EXPECT_LT(c.hfu, 1.0) << recipe;
+  }
+}
+
+TEST_F(ScreenTest, RecomputeCostsTimeAndFreesMemory) {
+  const Candidate none = evaluate("tp=2,cp=4,pp=1,dp=1,recompute=none");
+  const Candidate full = evaluate("tp=2,cp=4,pp=1,dp=1,recompute=full");
+  // Full recompute repeats the layers' forward: a third more layer time, less what head, optimizer and communication dilute.
+  EXPECT_GT(full.time.step() / none.time.step(), 1.15);
+  EXPECT_LT(full.time.step() / none.time.step(), 1.40);
+  EXPECT_LT(full.memory.peak, none.memory.peak);
+  EXPECT_GT(full.hfu, full.mfu);
+  EXPECT_DOUBLE_EQ(none.hfu, none.mfu);
+}
+
+TEST_F(ScreenTest, TheSameTokensPerRankCostTheSameActivations) {
+  // Twice the sequence on twice the CP ranks: tokens per rank unchanged, so the layers' saved activations are too.
+  Training longer = scenario.training;
+  longer.sequence = Tokens(2 * scenario.training.sequence.count());
+  const Candidate a = evaluate("tp=2,cp=2,pp=1,dp=2,cp_comm=a2a");
+  const Candidate b = evaluate("tp=2,cp=4,pp=1,dp=1,cp_comm=a2a", &longer);
+  const auto activations = [](const Candidate& c) {
+    return c.memory.components[static_cast<std::size_t>(Component::kActivations)].value();
+  };
+  EXPECT_NEAR(activations(a), activations(b), 0.01 * activations(a));
+}
+
+TEST_F(ScreenTest, MoreTokensPerRankHideMoreOfTheRing) {
+  // Break-even: s/cp against 2 (h_kv/h_q) F/B. Exposed share of the step must not grow with the sequence at fixed cp.
+  double last = 1.0;
+  for (const std::int64_t sequence : {8192, 32768, 131072, 524288}) {
+    Training training = scenario.training;
+    training.sequence = Tokens(sequence);
+    const Candidate c = evaluate("tp=1,cp=8,pp=1,dp=1", &training);
+    const double share = c.time.exposed_cp / c.time.step();
+    EXPECT_LE(share, last) << sequence;
+    last = share;
+  }
+}
+
+TEST_F(ScreenTest, IntervalsContainTheEstimate) {
+  const Candidate c = evaluate("tp=2,cp=4,pp=1,dp=1");
+  EXPECT_LT(c.step_low, c.time.step());
+  EXPECT_GT(c.step_high, c.time.step());
+}
+
+TEST_F(ScreenTest, AnIllegalRecipeIsExplainedNotScreened) {
+  const Outcome<Candidate> candidate =
+      bench.evaluate(scenario.training, parse_recipe("tp=3,cp=4,pp=1,dp=1", scenario.base).value());
+  ASSERT_FALSE(candidate.ok());
+  EXPECT_FALSE(candidate.problems().front().message.empty());
+  EXPECT_FALSE(candidate.problems().front().repair.empty());
+}
+
+}  // namespace
+}  // namespace cpfit
