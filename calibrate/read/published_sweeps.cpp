@@ -96,6 +96,10 @@ void read_nanotron_sweep(const Row& row, Reading& reading) {
     recipe.framework = "nanotron-cached-tp";
     run.conditions.push_back("cluster state A: the collectives' stream keeps unsharded TP buffers");
   }
+  if (const auto measured = row.number("allreduce_busbw_gbps")) {
+    run.bus_rate = gb_per_s(*measured);
+    run.conditions.push_back(fmt::format("all-reduce bus rate of this job, measured: {:.0f} GB/s", *measured));
+  }
   const bool repaired = row.says("after_pp_fix", "True");
   recipe.stage_layout = cost_balanced(model, recipe.pp, repaired);
   run.rules = reading.rules(recipe.framework, "explicit stages",
@@ -110,10 +114,18 @@ void read_nanotron_sweep(const Row& row, Reading& reading) {
     run.layer_floor = state_a || !several_nodes ? milliseconds(4.6) : milliseconds(4.5 + 2.7 * (recipe.tp - 1));
     run.conditions.push_back(fmt::format("measured floor of {:.1f} ms per layer and micro-batch", run.layer_floor.value() * 1e3));
   }
+  if (state_a && recipe.tp > 8) {
+    // Tensor parallelism across nodes: ten ring collectives per layer, 0.7 of them exposed, 65 us per ring step between nodes
+    // (accuracy_notes 4). State B's floor above contains its own.
+    const double per_layer = 10 * 0.7 * 65e-6 * (recipe.tp - 1);
+    const std::int32_t most = *std::max_element(recipe.stage_layout.layers.begin(), recipe.stage_layout.layers.end());
+    run.extra_seconds += per_layer * most * static_cast<double>(micro_batches + recipe.pp - 1);
+    run.conditions.push_back(fmt::format("ring steps between nodes: {:.1f} ms per layer and micro-batch", per_layer * 1e3));
+  }
   if (recipe.pp > 1 && !repaired) {
     // The unrepaired pipeline polls its metadata messages every 0.1 s; measured per micro-batch (accuracy_notes 4).
     const double stall = recipe.pp == 2 ? 0.52 : recipe.pp == 4 ? 1.13 : 1.25;
-    run.extra_seconds = stall * static_cast<double>(micro_batches);
+    run.extra_seconds += stall * static_cast<double>(micro_batches);
     run.conditions.push_back(fmt::format("polling pipeline: {:.2f} s per micro-batch", stall));
   }
   if (!died) {

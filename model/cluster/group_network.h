@@ -71,6 +71,8 @@ class NetworkView {
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   /// Looks a prepared shape up; aborts when it was not prepared (our mistake). Thread safe.
   [[nodiscard]] const GroupNetwork& at(GroupShape shape) const;
+  /// Puts measured figures in place of what the topology gives for network.shape. Not thread safe.
+  void set(const GroupNetwork& network) { known_.insert_or_assign(network.shape, network); }
 
  private:
   Cluster cluster_;

@@ -67,6 +67,7 @@ struct RuleSet {
   double loss_bytes_per_logit = 6.0;           // at the loss peak: bf16 logits + fp32 copy
   double loss_saved_bytes_per_logit = 4.0;     // kept from loss forward to its backward, per micro-batch in between
   double loss_backward_bytes_per_logit = 2.0;  // while the head's gradients are formed: the bf16 gradient
+  double loss_traffic_bytes_per_logit = 0.0;   // read and written by the loss's kernels; 0: a fused loss, 6 + 3 * saved
 
   // Memory: states.
   double extra_gradient_bytes = 0.0;          // nanotron: bf16 DDP buckets beside the fp32 accumulator, if dp > 1
@@ -112,6 +113,7 @@ struct RuleSet {
   double pp_exposed_share = 0.7;  // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
   bool fp8_param_gather = false;  // primary weights are FP8 (no BF16 copy) and gathered in one byte
   bool grad_reduce_in_last_micro_batch_only = true;
+  double accumulation_traffic_per_parameter = 0.0;  // bytes of a separate pass that adds each micro-batch's gradients; 0: fused
 
   // Legality.
   std::vector<LayoutKind> layout_kinds = {LayoutKind::kEven, LayoutKind::kEmbeddingAndLossAsLayers, LayoutKind::kFirstLast,

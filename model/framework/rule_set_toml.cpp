@@ -167,6 +167,8 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(loss_bytes_per_logit),
     CPFIT_POLICY(loss_saved_bytes_per_logit),
     CPFIT_POLICY(loss_backward_bytes_per_logit),
+    CPFIT_POLICY(loss_traffic_bytes_per_logit),
+    CPFIT_POLICY(accumulation_traffic_per_parameter),
     CPFIT_POLICY(extra_gradient_bytes),
     CPFIT_POLICY(gathered_parameter_bytes),
     CPFIT_POLICY(fp16_keeps_master_gradients),
