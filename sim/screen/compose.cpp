@@ -25,14 +25,27 @@ double recomputed(const Recipe& recipe, double layers) {
   return 0.0;
 }
 
-StageCost stage_cost(const Recipe& recipe, const LayerCost& layer, double layers, bool first, bool last) {
+StageCost stage_cost(const Recipe& recipe, SelectiveRecompute selective, const LayerCost& layer, double layers, bool first,
+                     bool last) {
   StageCost stage;
   stage.layers = layers;
   stage.recomputed_layers = recomputed(recipe, layers);
   stage.forward = layer.forward * layers;
   stage.backward = layer.backward * layers;
   stage.backward += layer.forward * stage.recomputed_layers;
-  if (recipe.recompute.kind == RecomputeKind::kSelective) stage.backward += layer.attention_forward * layers;
+  if (recipe.recompute.kind == RecomputeKind::kSelective) {
+    switch (selective) {
+      case SelectiveRecompute::kCoreAttention:
+        stage.backward += layer.attention_forward * layers;
+        break;
+      case SelectiveRecompute::kEverySecondMatmul:
+        // Half of the products run again with everything element-wise between them; attention's output is kept.
+        stage.backward.compute += (layer.forward.compute - layer.attention_forward.compute) * (0.5 * layers);
+        break;
+      case SelectiveRecompute::kNormsAndActivation:
+        break;  // passes over memory, inside the element-wise traffic's own uncertainty
+    }
+  }
   if (first) stage.forward += layer.embedding;
   if (last) {
     stage.forward += layer.head_forward;
@@ -152,7 +165,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   for (std::int32_t p = 0; p < recipe.pp; ++p) {
     const bool first = p == 0, last = p == recipe.pp - 1;
     const double layers = layout.layers_of_stage[static_cast<std::size_t>(p)];
-    StageCost stage = stage_cost(recipe, layer, layers, first, last);
+    StageCost stage = stage_cost(recipe, context.rules.selective_recompute, layer, layers, first, last);
     if (context.rules.accumulation_traffic_per_parameter > 0.0) {
       const double parameters = parameters_on_stage(context, recipe, count, layers, first, last);
       stage.backward.compute +=

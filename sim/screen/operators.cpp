@@ -134,7 +134,10 @@ Rated elementwise(const ScreenContext& context, const Recipe& recipe, const Rank
   const double rope = 2.0 * (shape.heads + shape.kv_heads) * d;
   const double residual = (backward ? 12.0 : 10.0) * h / shape.split * (static_cast<double>(model.norms_per_layer) / 2.0);
   const double activation = (backward ? 2.0 * f_in + f : f_in + f) / recipe.tp;
+  // Eager element-wise operators write every intermediate to memory: three times the fused traffic (accuracy_notes 3.3).
+  constexpr double kEagerTraffic = 3.0;
   double bytes = 2.0 * (residual + rope + activation) * context.rules.elementwise_traffic_factor;
+  if (!context.rules.fused_elementwise) bytes *= kEagerTraffic;
   const double cast = cast_bytes_per_element(recipe.precision);
   if (cast > 0.0) {
     const double inputs = 2.0 * h / shape.split + shape.heads * d + f / recipe.tp;
