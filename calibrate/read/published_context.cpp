@@ -135,9 +135,10 @@ void read_distflashattn(const Row& row, Reading& reading) {
   model.head_dim = 128;
   model.name = std::string(row.text("model"));
   const std::int64_t share = megatron ? recipe.tp : ulysses ? recipe.cp : 1;
-  if (model.heads % share != 0) {  // "Megatron-LM pads the heads": dummy heads up to the next multiple
+  if (model.heads % share != 0) {  // assumed: dummy heads up to the next multiple
     model.heads = model.kv_heads = (model.heads / share + 1) * share;
-    draft.run.conditions.push_back(fmt::format("heads padded to {} so that {} ranks share them evenly", model.heads, share));
+    draft.run.conditions.push_back(
+        fmt::format("assumed: heads padded to {} so that {} ranks share them evenly", model.heads, share));
   }
   all_said(draft, {"tp", "pp", "micro_batch"});
   draft.training().global_batch = 1;

@@ -215,7 +215,7 @@ void read_megatron_paper(const Row& row, Reading& reading) {
     }
   }
   if (const auto size = row.integer("model_parallel_size"); size && *size >= 8 && row.blank("tp")) {
-    recipe.tp = 8;  // "the model-parallel size uses tensor parallelism inside a node" (section 5.2)
+    recipe.tp = 8;  // assumed: one node of eight, as in every layout of that paper which is printed in full at this size
     recipe.pp = static_cast<std::int32_t>(*size / recipe.tp);
     std::erase(draft.run.unknown, "tp");
     std::erase(draft.run.unknown, "pp");

@@ -39,7 +39,7 @@ MaskView mask_of(const ScreenContext& context, bool windowed) {
 
 /// Attention as separate kernels (before FlashAttention): batched products over the whole q x kv rectangle, masked or not, and
 /// passes over the 16-bit scores in memory. Forward: fused scale-mask-softmax reads and writes 4 bytes per score, dropout 5 with
-/// its mask. Backward: the gradients of both, 6 and 5 bytes, and four products. Korthikanti 2022 section 4.1 counts the tensors.
+/// its mask. Backward: the gradients of both, 6 and 5 bytes, and four products. Byte counts derived here, not read.
 Rated unfused_attention_time(const GpuRates& rates, const AttentionShape& work, AttentionPass pass, bool dropout) {
   const std::int64_t rows = work.batch * work.heads * work.q_len;
   const double products = pass == AttentionPass::kForward ? 1.0 : 2.0;
