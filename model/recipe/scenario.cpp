@@ -64,7 +64,7 @@ Outcome<Scenario> read_scenario(const std::string& text, const std::string& path
   Outcome<toml::table> document = parsed(text, path);
   if (!document) return document.problems();
 
-  Reading reading{path, {}};
+  Reading reading{path, {}, {}};
   Section top(*document, "", reading);
   Scenario result;
   result.text = text;
@@ -103,6 +103,7 @@ Outcome<Scenario> read_scenario(const std::string& text, const std::string& path
   result.model = std::move(*model);
   result.cluster = std::move(*cluster);
   result.training = std::move(choice.training);
+  for (auto& [file, content] : reading.inputs) result.inputs.push_back({std::move(file), std::move(content)});
   scenario::settle(result.cluster.gpus(), dp_named, result.base);
   check_together(result, *choice.rules, training_node, reading);
   if (!reading.problems.empty()) return reading.problems;

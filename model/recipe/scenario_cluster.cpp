@@ -79,6 +79,7 @@ std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
     cluster.value().gpu.memory = *gpu_memory;
     cluster.value().gpu.memory_usable = *gpu_memory;
   }
+  if (topology) reading.remember(reading.resolved(*topology));
   return std::move(cluster).value();
 }
 

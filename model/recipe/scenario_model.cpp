@@ -86,8 +86,12 @@ std::optional<Architecture> read_origin(Section& section) {
     return std::nullopt;
   }
   if (config) {
-    Outcome<Architecture> found = load_config_json(section.reading().resolved(*config));
-    if (found) return *found;
+    const std::string file = section.reading().resolved(*config);
+    Outcome<Architecture> found = load_config_json(file);
+    if (found) {
+      section.reading().remember(file);
+      return *found;
+    }
     section.adopt("config", found.problems());
     return std::nullopt;
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "model/quantity/text.h"
 
@@ -45,6 +47,11 @@ std::string Reading::resolved(const std::string& written) const {
   const std::filesystem::path file(written);
   if (file.is_absolute()) return written;
   return (std::filesystem::path(path).parent_path() / file).string();
+}
+
+void Reading::remember(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  inputs.emplace_back(file, std::string{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()});
 }
 
 void Reading::report(const toml::node& node, std::string_view code, std::string message, std::string repair) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/quantity/problem.h"
@@ -21,9 +22,12 @@ namespace cpfit::scenario {
 struct Reading {
   std::string path;
   Problems problems;
+  std::vector<std::pair<std::string, std::string>> inputs;  // path and text of the files that the scenario names
   [[nodiscard]] std::string place(const toml::node& node) const;
   /// A path written in the file, relative to the file's folder.
   [[nodiscard]] std::string resolved(const std::string& written) const;
+  /// Keeps the text of a file that was read, for the provenance of a run.
+  void remember(const std::string& file);
   void report(const toml::node& node, std::string_view code, std::string message, std::string repair);
   /// Takes over problems that do not know their place; `key` opens the message.
   void adopt(const toml::node& node, std::string_view key, const Problems& found);

@@ -5,6 +5,8 @@
 
 #include "model/quantity/text.h"
 #include "sim/plan/explain.h"
+#include "sim/plan/lengths.h"
+#include "sim/plan/search.h"
 
 namespace cpfit {
 
@@ -82,6 +84,60 @@ std::string signed_bytes(Bytes bytes) {
   return fmt::format("{}{}", bytes.value() < 0 ? "-" : "+", print_bytes(Bytes(std::abs(bytes.value()))));
 }
 
+/// The fastest feasible recipe of a scenario under one policy, if there is one.
+std::optional<Candidate> fastest_feasible(Workbench& bench, const Training& training, const Recompute& recompute) {
+  Axes axes = resolve_axes(bench.scenario(), bench.rules());
+  axes.recompute = {recompute};
+  const SearchResult found = search(bench, training, axes, {});
+  const std::optional<std::size_t> ship = choose_ship(found.candidates, bench.scenario().requirements);
+  if (!ship) return std::nullopt;
+  return found.candidates[*ship];
+}
+
+constexpr int kNodeDoublings = 6;         // more hardware is tried up to 64 times the cluster
+constexpr std::int64_t kShortest = 4096;  // a shorter sequence is tried down to this
+
+/// What no recipe on this cluster can do: more nodes, or fewer tokens per sequence. Smallest change that makes something
+/// feasible.
+void add_outer_levers(const Workbench& bench, const Training& training, const Candidate& base, std::vector<Lever>& levers) {
+  const Scenario& scenario = bench.scenario();
+  Scenario grown = scenario;
+  grown.search.dp.clear();
+  for (int doubling = 1; doubling <= kNodeDoublings; ++doubling) {
+    Outcome<Cluster> cluster = build_cluster(scenario.cluster.name, scenario.cluster.nodes << doubling);
+    if (!cluster.ok()) break;  // a topology file describes one cluster: it cannot be grown
+    grown.cluster = std::move(cluster).value();
+    Workbench larger = bench.with(grown);
+    const std::optional<Candidate> found = fastest_feasible(larger, training, base.recipe.recompute);
+    if (!found) continue;
+    Lever lever;
+    lever.change = fmt::format("nodes={}", grown.cluster.nodes);
+    lever.gains =
+        fmt::format("{} GPUs make cp={} tp={} pp={} dp={} feasible at {} per step", grown.cluster.gpus(), found->recipe.cp,
+                    found->recipe.tp, found->recipe.pp, found->recipe.dp, print_time(found->time.step()));
+    lever.costs = fmt::format("{} times the GPUs", std::int64_t{1} << doubling);
+    lever.gain = 1.0;
+    lever.differs = {"cluster"};
+    levers.push_back(lever);
+    break;
+  }
+  for (std::int64_t tokens = training.sequence.count() / 2; tokens >= kShortest; tokens /= 2) {
+    Workbench same = bench.with(scenario);
+    const std::optional<Candidate> found = fastest_feasible(same, with_sequence(training, tokens), base.recipe.recompute);
+    if (!found) continue;
+    Lever lever;
+    lever.change = fmt::format("sequence_length={}", print_tokens(Tokens(tokens)));
+    lever.gains = fmt::format("cp={} tp={} pp={} dp={} becomes feasible on these GPUs", found->recipe.cp, found->recipe.tp,
+                              found->recipe.pp, found->recipe.dp);
+    lever.costs = fmt::format("{} of the target length",
+                              print_share(static_cast<double>(tokens) / static_cast<double>(training.sequence.count())));
+    lever.gain = 0.0;  // it does not answer the question, so it comes last
+    lever.differs = {"sequence_length"};
+    levers.push_back(lever);
+    break;
+  }
+}
+
 }  // namespace
 
 std::vector<Lever> rank_levers(Workbench& bench, const Training& training, const Candidate& base) {
@@ -111,6 +167,7 @@ std::vector<Lever> rank_levers(Workbench& bench, const Training& training, const
         fmt::format("step {}{}, memory {}", slower >= 0 ? "+" : "-", print_share(std::abs(slower)), signed_bytes(-1.0 * freed));
     levers.push_back(lever);
   }
+  add_outer_levers(bench, training, base, levers);
   std::stable_sort(levers.begin(), levers.end(), [](const Lever& a, const Lever& b) { return a.gain > b.gain; });
   return levers;
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "model/quantity/text.h"
@@ -75,6 +76,26 @@ std::vector<Recipe> axis_steps(const Recipe& ship) {
   return steps;
 }
 
+/// The best candidate of every other recompute policy: its own comparison, never a gain of CP.
+void add_policies(const std::vector<Candidate>& candidates, const Candidate& ship, const Requirements& requirements,
+                  std::vector<Neighbour>& neighbours) {
+  std::map<Recompute, std::size_t> best;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Recipe& recipe = candidates[i].recipe;
+    if (recipe.recompute == ship.recipe.recompute) continue;
+    const auto [found, fresh] = best.try_emplace(recipe.recompute, i);
+    if (!fresh && ranks_before(candidates[i], candidates[found->second], requirements)) found->second = i;
+  }
+  for (const auto& [recompute, index] : best) {
+    Neighbour neighbour = compare(candidates[index], ship, requirements);
+    const bool feasible = judge_candidate(candidates[index], requirements).feasible();
+    neighbour.sentence =
+        feasible ? fmt::format("recompute={}: {}", to_text(recompute), neighbour.sentence)
+                 : fmt::format("recompute={}: nothing is feasible; nearest, {}", to_text(recompute), neighbour.sentence);
+    neighbours.push_back(neighbour);
+  }
+}
+
 }  // namespace
 
 std::vector<Neighbour> explain_neighbours(Workbench& bench, const Training& training, const std::vector<Candidate>& candidates,
@@ -90,6 +111,8 @@ std::vector<Neighbour> explain_neighbours(Workbench& bench, const Training& trai
     if (!best || !seen.insert(candidates[*best].recipe).second) continue;
     neighbours.push_back(compare(candidates[*best], ship, requirements));
   }
+  add_policies(candidates, ship, requirements, neighbours);
+  for (const Neighbour& neighbour : neighbours) seen.insert(neighbour.candidate.recipe);
   for (const Recipe& recipe : axis_steps(ship.recipe)) {
     if (!seen.insert(recipe).second) continue;
     const Outcome<Candidate> candidate = bench.evaluate(training, recipe);

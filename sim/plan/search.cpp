@@ -11,41 +11,35 @@ namespace cpfit {
 
 namespace {
 
-/// The legal completions of one outer recipe: they share one layer cost.
+/// The legal completions of one outer recipe (they share one layer cost) and why the others were refused.
 struct Family {
   std::vector<Recipe> recipes;
-  std::vector<const ResolvedLayout*> layouts;  // one per recipe
+  std::vector<const ResolvedLayout*> layouts;  // one per recipe, filled by prepare
+  std::vector<std::int64_t> rejected;          // by rule index
+  std::int64_t considered = 0;
 };
 
-/// Serial part: enumerates, checks legality, resolves layouts and prepares the network, all of which are only read afterwards.
-std::vector<Family> enumerate(Workbench& bench, const Training& training, const Axes& axes, LayoutCache& layouts,
-                              PlanStats& stats) {
-  std::vector<Family> families;
-  std::vector<std::int64_t> rejected(legality_rules().size(), 0);
-  const Scenario& scenario = bench.scenario();
-  for (const Recipe& outer : outer_recipes(scenario, bench.rules(), axes)) {
-    Family family;
-    for_each_completion(scenario, bench.rules(), axes, outer, [&](const Recipe& recipe) {
-      ++stats.considered;
-      const int broken = first_violation(bench.legality(training, recipe));
-      if (broken >= 0) {
-        ++rejected[static_cast<std::size_t>(broken)];
-        return;
-      }
-      const ResolvedLayout* layout = layouts.prepare(recipe);
-      if (layout == nullptr) return;
-      const bool new_groups =
-          family.recipes.empty() || family.recipes.back().pp != recipe.pp || family.recipes.back().dp != recipe.dp;
-      if (new_groups) bench.prepare(recipe);
+Family enumerate(const Workbench& bench, const Training& training, const Axes& axes, const Recipe& outer) {
+  Family family;
+  family.rejected.assign(legality_rules().size(), 0);
+  for_each_completion(bench.scenario(), bench.rules(), axes, outer, [&](const Recipe& recipe) {
+    ++family.considered;
+    const int broken = first_violation(bench.legality(training, recipe));
+    if (broken >= 0)
+      ++family.rejected[static_cast<std::size_t>(broken)];
+    else
       family.recipes.push_back(recipe);
-      family.layouts.push_back(layout);
-    });
-    if (!family.recipes.empty()) families.push_back(std::move(family));
+  });
+  return family;
+}
+
+/// Serial: resolves layouts and prices process groups, all of which the parallel parts only read.
+void prepare(Workbench& bench, LayoutCache& layouts, Family& family) {
+  for (const Recipe& recipe : family.recipes) {
+    family.layouts.push_back(layouts.prepare(recipe));
+    const bool new_groups = &recipe == &family.recipes.front() || (&recipe)[-1].pp != recipe.pp || (&recipe)[-1].dp != recipe.dp;
+    if (new_groups) bench.prepare(recipe);
   }
-  for (std::size_t r = 0; r < rejected.size(); ++r) {
-    if (rejected[r] > 0) stats.rejected_by_rule.emplace_back(std::string(legality_rules()[r].id), rejected[r]);
-  }
-  return families;
 }
 
 std::vector<Candidate> screen_family(const ScreenContext& context, const Family& family) {
@@ -53,6 +47,7 @@ std::vector<Candidate> screen_family(const ScreenContext& context, const Family&
   candidates.reserve(family.recipes.size());
   const LayerCost layer = layer_cost(context, family.recipes.front());
   for (std::size_t i = 0; i < family.recipes.size(); ++i) {
+    if (family.layouts[i] == nullptr) continue;  // no rule set lets an unresolvable layout pass; a belt for explicit lists
     candidates.push_back(compose(context, family.recipes[i], *family.layouts[i], layer));
   }
   return candidates;
@@ -63,8 +58,12 @@ std::vector<Candidate> screen_family(const ScreenContext& context, const Family&
 SearchResult search(Workbench& bench, const Training& training, const Axes& axes, const SearchControls& controls) {
   const auto begin = std::chrono::steady_clock::now();
   SearchResult result;
+  const std::vector<Recipe> outers = outer_recipes(bench.scenario(), axes);
+  std::vector<Family> families(outers.size());
+  tbb::parallel_for(std::size_t{0}, outers.size(),
+                    [&](std::size_t i) { families[i] = enumerate(bench, training, axes, outers[i]); });
   LayoutCache layouts(bench.scenario().model);
-  const std::vector<Family> families = enumerate(bench, training, axes, layouts, result.stats);
+  for (Family& family : families) prepare(bench, layouts, family);
 
   const ScreenContext context = bench.context(training);
   std::vector<std::vector<Candidate>> harvests(families.size());
@@ -73,7 +72,7 @@ SearchResult search(Workbench& bench, const Training& training, const Axes& axes
   tbb::parallel_for(tbb::blocked_range<std::size_t>(0, families.size(), 1), [&](const tbb::blocked_range<std::size_t>& range) {
     for (std::size_t i = range.begin(); i != range.end(); ++i) {
       if (controls.stop != nullptr && controls.stop->load(std::memory_order_relaxed)) return;
-      harvests[i] = screen_family(context, families[i]);
+      if (!families[i].recipes.empty()) harvests[i] = screen_family(context, families[i]);
       if (!controls.sink && !controls.progress) continue;
       const std::lock_guard lock(reporting);
       if (controls.sink) controls.sink(harvests[i]);
@@ -83,8 +82,15 @@ SearchResult search(Workbench& bench, const Training& training, const Axes& axes
 
   for (std::vector<Candidate>& harvest : harvests)
     std::move(harvest.begin(), harvest.end(), std::back_inserter(result.candidates));
-  result.stats.legal = 0;
-  for (const Family& family : families) result.stats.legal += static_cast<std::int64_t>(family.recipes.size());
+  std::vector<std::int64_t> rejected(legality_rules().size(), 0);
+  for (const Family& family : families) {
+    result.stats.considered += family.considered;
+    result.stats.legal += static_cast<std::int64_t>(family.recipes.size());
+    for (std::size_t r = 0; r < rejected.size(); ++r) rejected[r] += family.rejected[r];
+  }
+  for (std::size_t r = 0; r < rejected.size(); ++r) {
+    if (rejected[r] > 0) result.stats.rejected_by_rule.emplace_back(std::string(legality_rules()[r].id), rejected[r]);
+  }
   result.stats.evaluated = static_cast<std::int64_t>(result.candidates.size());
   result.stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;

@@ -102,8 +102,7 @@ Axes resolve_axes(const Scenario& scenario, const RuleSet& rules) {
   return axes;
 }
 
-std::vector<Recipe> outer_recipes(const Scenario& scenario, const RuleSet& rules, const Axes& axes) {
-  (void)rules;
+std::vector<Recipe> outer_recipes(const Scenario& scenario, const Axes& axes) {
   std::vector<Recipe> recipes;
   const bool want_sequence_parallel = scenario.search.sequence_parallel.value_or(scenario.base.sequence_parallel);
   for (const std::int32_t tp : axes.tp) {

@@ -21,7 +21,7 @@ struct Axes {
 [[nodiscard]] Axes resolve_axes(const Scenario& scenario, const RuleSet& rules);
 
 /// Recipes that differ in (tp, cp, CP strategy, shard layout, micro-batch): one layer cost each. pp and dp are still 1.
-[[nodiscard]] std::vector<Recipe> outer_recipes(const Scenario& scenario, const RuleSet& rules, const Axes& axes);
+[[nodiscard]] std::vector<Recipe> outer_recipes(const Scenario& scenario, const Axes& axes);
 
 /// Calls `visit` for every completion of `outer` with pp, dp, vpp, layout, recompute and state sharding whose world is the
 /// cluster.

@@ -40,6 +40,8 @@ LegalityCase Workbench::legality(const Training& training, const Recipe& recipe)
   return LegalityCase{at.model, training, at.recipe, at.rules, at.gpus, at.gpus_per_node, at.gpu, at.search_limits};
 }
 
+Workbench Workbench::with(const Scenario& scenario) const { return Workbench(scenario, *rules_, *rates_); }
+
 void Workbench::prepare(const Recipe& recipe) {
   const GroupShapes shapes = group_shapes(recipe);
   for (const GroupShape& shape : {shapes.tp, shapes.cp_ring, shapes.cp_inner, shapes.pp, shapes.dp}) network_->prepare(shape);

@@ -41,6 +41,9 @@ class Workbench {
   /// Evaluates one recipe on the spot: network shapes are prepared, the layout resolved. Problems: every violated rule.
   [[nodiscard]] Outcome<Candidate> evaluate(const Training& training, const Recipe& recipe);
 
+  /// The same study on another cluster of the same GPUs, or with another scenario altogether; rates and rule set stay.
+  [[nodiscard]] Workbench with(const Scenario& scenario) const;
+
   /// Prepares the network for a recipe's groups.
   void prepare(const Recipe& recipe);
 
