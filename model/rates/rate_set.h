@@ -41,9 +41,9 @@ struct AttentionShape {
   bool causal = true;  // diagonal inside: lower efficiency than a dense rectangle
   std::int64_t heads = 0, kv_heads = 0;
   std::int64_t head_dim = 128;
-  std::int64_t head_dim_v = 0;         // 0: as head_dim
-  MathKind math = MathKind::kBf16;     // inputs of the two or five matmuls
-  bool deterministic = false;          // backward with a fixed order of additions
+  std::int64_t head_dim_v = 0;      // 0: as head_dim
+  MathKind math = MathKind::kBf16;  // inputs of the two or five matmuls
+  bool deterministic = false;       // backward with a fixed order of additions
 };
 
 /// The coefficients of one GPU, opaque to callers; defined in rates/gpu_rates.cpp's companion header gpu_rates.h.

@@ -37,8 +37,16 @@ void search_recipes(benchmark::State& state, const char* name) {
   state.counters["recipes_per_second"] = benchmark::Counter(static_cast<double>(evaluated), benchmark::Counter::kIsRate);
   state.counters["considered_per_second"] = benchmark::Counter(static_cast<double>(considered), benchmark::Counter::kIsRate);
 }
-BENCHMARK_CAPTURE(search_recipes, llama3_8b_2nodes, "llama3-8b-128k-2nodes.toml")->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(search_recipes, llama31_405b, "llama3.1-405b-128k.toml")->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(search_recipes, llama3_8b_2nodes, "llama3-8b-128k-2nodes.toml")
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(search_recipes, llama31_405b, "llama3.1-405b-128k.toml")
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 void whole_plan(benchmark::State& state, const char* name) {
   const Scenario scenario = example(name);
@@ -49,5 +57,3 @@ BENCHMARK_CAPTURE(whole_plan, llama31_405b, "llama3.1-405b-128k.toml")->Unit(ben
 BENCHMARK_CAPTURE(whole_plan, llama3_8b_1node, "llama3-8b-128k-1node.toml")->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
-
-
