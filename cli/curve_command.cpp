@@ -67,7 +67,6 @@ int run_curve(const CurveArguments& arguments) {
       return kBadInput;
     }
     base = std::move(named).value();
-    if (base.tp == 1) base.sequence_parallel = false;
   } else {
     PlanOptions options;
     options.crossover = false;

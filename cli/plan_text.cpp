@@ -56,6 +56,16 @@ std::string_view status_name(CandidateStatus status) {
   return "";
 }
 
+/// Does the candidate fit only because something else than CP changed against the control?
+bool other_policy(const Candidate& candidate) {
+  return std::any_of(candidate.reasons.begin(), candidate.reasons.end(),
+                     [](const std::string& reason) { return reason.find("not a gain of CP") != std::string::npos; });
+}
+
+bool any_other_policy(const PlanResult& result) {
+  return std::any_of(result.candidates.begin(), result.candidates.end(), other_policy);
+}
+
 void add_row(Table& table, const Candidate& c, Style style = Style::kPlain) {
   const Recipe& r = c.recipe;
   table.row(
@@ -63,7 +73,7 @@ void add_row(Table& table, const Candidate& c, Style style = Style::kPlain) {
        std::to_string(r.micro_batch), strategy(r), to_text(r.recompute), std::string(name_of(r.state_sharding)),
        print_bytes(c.memory.device), styled(std::string(name_of(c.verdict.fit)), style_of(c.verdict.fit)),
        print_time(c.time.step()), fmt::format("{:.0f}", c.tokens_per_second_per_gpu), fmt::format("{:.1f} %", c.mfu * 100.0),
-       percent_of(c.time.exposed_cp, c.time.step()), std::string(status_name(c.status))},
+       percent_of(c.time.exposed_cp, c.time.step()), std::string(status_name(c.status)) + (other_policy(c) ? " *" : "")},
       style);
 }
 
@@ -171,11 +181,13 @@ std::string plan_text(const PlanResult& result) {
     add_row(ranking, candidate, candidate.status == CandidateStatus::kShip ? Style::kBold : Style::kPlain);
   }
   text += ranking.text();
-  for (const Candidate& candidate : result.candidates) {
-    for (const std::string& reason : candidate.reasons) {
-      if (reason.find("not a gain of CP") != std::string::npos)
-        text += wrapped(fmt::format("- {}: {}", to_text(candidate.recipe), reason), 2) + "\n";
-    }
+  if (any_other_policy(result)) {
+    text += wrapped(
+                "Recipes marked * differ from the control in recompute, micro-batch, state sharding or precision and fit only "
+                "because of "
+                "it: that is not a gain of CP (reasons in --json).",
+                2) +
+            "\n";
   }
   if (!result.sweep.empty()) {
     text += heading("Controlled sweep (tp, pp, dp, recompute fixed; CP and with it the GPUs grow)");

@@ -32,7 +32,6 @@ int run_simulate(const SimulateArguments& arguments) {
     print_problems(recipe.problems());
     return kBadInput;
   }
-  if (recipe->tp == 1) recipe.value().sequence_parallel = false;
   Outcome<Workbench> bench = Workbench::build(study->scenario, study->rates);
   if (!bench.ok()) {
     print_problems(bench.problems());

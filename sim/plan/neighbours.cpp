@@ -55,7 +55,6 @@ std::vector<Recipe> axis_steps(const Recipe& ship) {
     recipe.cp = cp;
     recipe.pp = pp;
     recipe.dp = static_cast<std::int32_t>(ship.world() / used);
-    recipe.sequence_parallel = tp > 1 && (ship.sequence_parallel || ship.tp == 1);
     if (cp != ship.cp) {
       if (recipe.cp_comm == CpComm::kA2a) recipe.a2a_degree = cp;
       if (cp == 1) recipe.a2a_degree = recipe.window = 1;

@@ -46,6 +46,14 @@ std::vector<StageLayout> auto_layouts(const Scenario& scenario, const RuleSet& r
   return {};
 }
 
+/// State shardings to try. States of a group of one rank cannot be sharded: all choices coincide, and the scenario's own stands
+/// for them (else a recipe would seem to differ from its control by a sharding that is none).
+std::vector<StateSharding> shardings_for(const Scenario& scenario, const Axes& axes, const Recipe& recipe) {
+  if (std::int64_t{recipe.dp} * recipe.cp > 1) return axes.state_sharding;
+  const bool offered = contains(axes.state_sharding, scenario.base.state_sharding);
+  return {offered ? scenario.base.state_sharding : axes.state_sharding.front()};
+}
+
 void add_strategies(const Scenario& scenario, const Axes& axes, const Recipe& recipe, std::vector<Recipe>& out) {
   if (recipe.cp == 1) {
     Recipe plain = recipe;
@@ -117,7 +125,7 @@ std::vector<Recipe> outer_recipes(const Scenario& scenario, const Axes& axes) {
           recipe.pp = recipe.dp = recipe.vpp = 1;
           recipe.shard_layout = shard_layout;
           recipe.micro_batch = micro_batch;
-          recipe.sequence_parallel = want_sequence_parallel && tp > 1;
+          recipe.sequence_parallel = want_sequence_parallel;  // without effect at tp = 1
           add_strategies(scenario, axes, recipe, recipes);
         }
       }
@@ -154,7 +162,7 @@ void for_each_completion(const Scenario& scenario, const RuleSet& rules, const A
         recipe.stage_layout = layout;
         for (const Recompute& recompute : axes.recompute) {
           recipe.recompute = recompute;
-          for (const StateSharding sharding : axes.state_sharding) {
+          for (const StateSharding sharding : shardings_for(scenario, axes, recipe)) {
             recipe.state_sharding = sharding;
             visit(recipe);
           }
