@@ -48,6 +48,17 @@ Problems set_quantity(T& target, const std::string& value, const std::string& wh
   return {};
 }
 
+Problems set_rate(BytesPerSecond& target, const std::string& value, const std::string& where) {
+  const BytesPerSecond before = target;
+  Problems problems = set_quantity(target, value, where, parse_rate);
+  if (problems.empty() && !(target.value() > 0)) {
+    target = before;
+    problems.push_back(
+        {"topology.bandwidth", where, fmt::format("a rate of {} carries nothing", value), "give a rate above zero"});
+  }
+  return problems;
+}
+
 Problems set_count(std::int32_t& target, const std::string& value, const std::string& where, std::int32_t low,
                    std::int32_t high) {
   std::int32_t number = 0;
@@ -89,22 +100,18 @@ const std::map<std::string, Setter>& setters() {
        }},
       {"gpus", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.gpus, v, w, 1, 1024); }},
       {"links", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.links, v, w, 1, 1024); }},
-      {"link_rate",
-       [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_quantity(s.link_rate, v, w, parse_rate); }},
+      {"link_rate", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_rate(s.link_rate, v, w); }},
       {"domain_nodes",
        [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.domain_nodes, v, w, 1, 4096); }},
       {"domain_spares",
        [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.domain_spares, v, w, 0, 64); }},
       {"cpus", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.cpus, v, w, 1, 64); }},
-      {"cpu_rate",
-       [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_quantity(s.cpu_rate, v, w, parse_rate); }},
+      {"cpu_rate", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_rate(s.cpu_rate, v, w); }},
       {"pcie_switches",
        [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.pcie_switches, v, w, 0, 256); }},
-      {"pcie_rate",
-       [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_quantity(s.pcie_rate, v, w, parse_rate); }},
+      {"pcie_rate", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_rate(s.pcie_rate, v, w); }},
       {"nics", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.nics, v, w, 0, 256); }},
-      {"nic_rate",
-       [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_quantity(s.nic_rate, v, w, parse_rate); }},
+      {"nic_rate", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_rate(s.nic_rate, v, w); }},
       {"nic_ports",
        [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.nic_ports, v, w, 1, 64); }},
       {"rails", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_flag(s.fabric.rails, v, w); }},

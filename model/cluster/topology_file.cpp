@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -23,19 +24,22 @@ constexpr VertexKind kKinds[] = {VertexKind::kGpu, VertexKind::kNvSwitch, Vertex
 constexpr LinkClass kClasses[] = {LinkClass::kNvlink, LinkClass::kXgmi,  LinkClass::kPcie, LinkClass::kSocket,
                                   LinkClass::kNic,    LinkClass::kSpine, LinkClass::kLocal};
 
+constexpr std::int64_t kMostCount = 1'000'000;  // hosts, links of a bundle, ports, as a person may write them
+
 /// A place in the file and the problems found so far, shared by everything below it.
 class Place {
  public:
-  Place(std::string path, Problems& problems) : path_(std::move(path)), problems_(&problems) {}
+  Place(std::string path, Problems& problems) : path_(std::move(path)), problems_(&problems) {}  // "file: " is the file's root
   [[nodiscard]] Place operator/(const std::string& key) const {
     return {path_ + (path_.ends_with(' ') ? "" : ".") + key, *problems_};
   }
   [[nodiscard]] Place operator[](std::size_t index) const { return {fmt::format("{}[{}]", path_, index), *problems_}; }
   void problem(const std::string& code, const std::string& message, const std::string& repair = "") const {
-    problems_->push_back({"topology." + code, path_, message, repair});
+    problems_->push_back({"topology." + code, where(), message, repair});
   }
-  void problem(const Problem& found) const { problems_->push_back({found.code, path_, found.message, found.repair}); }
+  void problem(const Problem& found) const { problems_->push_back({found.code, where(), found.message, found.repair}); }
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string where() const { return path_.ends_with(": ") ? path_.substr(0, path_.size() - 2) : path_; }
 
  private:
   std::string path_;
@@ -67,8 +71,8 @@ std::string text_of(const json& object, const std::string& key, const Place& pla
 
 std::int64_t count_of(const json& object, const std::string& key, const Place& place, std::int64_t otherwise, std::int64_t low) {
   if (!object.contains(key)) return otherwise;
-  if (!object[key].is_number_integer() || object[key].get<std::int64_t>() < low || object[key].get<std::int64_t>() > 1'000'000) {
-    (place / key).problem("value", fmt::format("'{}' must be a whole number from {}", key, low));
+  if (!object[key].is_number_integer() || object[key].get<std::int64_t>() < low || object[key].get<std::int64_t>() > kMostCount) {
+    (place / key).problem("value", fmt::format("'{}' must be a whole number from {} to {}", key, low, kMostCount));
     return otherwise;
   }
   return object[key].get<std::int64_t>();
@@ -114,7 +118,7 @@ auto named(const Values& values, const std::string& name, const Place& place, co
 const json& list_of(const json& object, const std::string& key, const Place& place) {
   static const json kNone = json::array();
   if (object.contains(key) && object[key].is_array()) return object[key];
-  place.problem("missing_key", fmt::format("a list '{}' is missing", key));
+  place.problem("missing_key", fmt::format("a list '{}' is missing", key), fmt::format("add \"{}\": [...]", key));
   return kNone;
 }
 
@@ -250,7 +254,8 @@ std::int32_t gpus_per_host(const std::vector<Vertex>& vertices, const Place& pla
     }
   }
   if (gpus.empty() || gpus.rbegin()->first + 1 != hosts) {
-    place.problem("gpus", "hosts must be numbered from 0 without gaps, each with a GPU");
+    place.problem("gpus", "hosts must be numbered from 0 without gaps, each with a GPU",
+                  "list the GPUs under \"vertices\" with \"kind\": \"gpu\"");
     return 0;
   }
   return gpus.begin()->second;
@@ -283,11 +288,12 @@ Outcome<Cluster> from_base(const json& root, const Place& place, const std::stri
       }
     }
   }
+  const std::int64_t written_nodes = count_of(root, "nodes", place, 1, 1);
   if (!problems.empty()) return problems;
-  Outcome<Cluster> cluster = build_cluster(*spec, nodes > 0 ? nodes : count_of(root, "nodes", place, 1, 1));
+  Outcome<Cluster> cluster = build_cluster(*spec, nodes > 0 ? nodes : written_nodes);
   if (!cluster) return cluster;
   if (!name.empty()) cluster.value().name = name;
-  cluster.value().source = fmt::format("{} over {}: {}", place.path(), spec->name, spec->source);
+  cluster.value().source = fmt::format("{} over {}: {}", place.where(), spec->name, spec->source);
   return cluster;
 }
 
@@ -430,6 +436,8 @@ std::string write_topology(const Cluster& cluster) {
 }
 
 Outcome<Cluster> load_cluster(const std::string& path, std::int64_t nodes) {
+  if (std::filesystem::is_directory(path))
+    return Problem{"topology.unreadable", path, "this is a folder, not a topology file", "name a JSON file in it"};
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return Problem{"topology.unreadable", path, "the topology file cannot be read", "check the path and its permissions"};

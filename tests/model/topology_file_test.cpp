@@ -123,6 +123,20 @@ TEST(TopologyFile, OverrideProblemsNameTheKey) {
   EXPECT_THAT(problems, Contains(Field(&Problem::where, "f.json: set.nics")));
 }
 
+TEST(TopologyFile, ImpossibleCountsAndRatesOverAPresetAreRefused) {
+  const auto over_preset = [](const std::string& more) {
+    return problems_of(R"({"schema": "cpfit-topology/1", "base": "dgx-h100", )" + more + "}");
+  };
+  for (const char* nodes : {"-1", "0", "1e18", "\"two\"", "9223372036854775808"}) {
+    SCOPED_TRACE(nodes);
+    const Problems problems = over_preset(std::string("\"nodes\": ") + nodes);
+    ASSERT_EQ(problems.size(), 1u);
+    EXPECT_EQ(problems[0].where, "f.json: nodes");
+  }
+  EXPECT_THAT(codes(over_preset(R"("set": {"nic_rate": "0 Gb/s"})")), ElementsAre("topology.bandwidth"));
+  EXPECT_EQ(problems_of(R"({"schema": "cpfit-topology/1"})").front().where, "f.json") << "the root needs no second colon";
+}
+
 TEST(TopologyFile, BadInputIsNamed) {
   EXPECT_EQ(problems_of("{\n \"schema\": \"cpfit-topology/1\",\n \"base\" \"x\"}").front().where,
             "f.json:3:11");  // the end of "x"
@@ -169,6 +183,9 @@ TEST(TopologyFile, UnreadableFileIsAProblem) {
   const Outcome<Cluster> cluster = load_cluster("/nonexistent/cluster.json", 1);
   ASSERT_FALSE(cluster);
   EXPECT_EQ(cluster.problems().front().code, "topology.unreadable");
+  const Outcome<Cluster> folder = load_cluster(testing::TempDir(), 1);
+  ASSERT_FALSE(folder);
+  EXPECT_THAT(folder.problems().front().message, HasSubstr("folder"));
 }
 
 // ---- check_topology on planted faults
