@@ -196,14 +196,34 @@ bool world_is_sane(const Recipe& recipe) {
 
 }  // namespace
 
-std::string to_text(const Recipe& recipe) {
+namespace {
+
+template <class Wanted>
+std::string text_of_fields(const Recipe& recipe, Wanted wanted) {
   std::string text;
   for (const Field& field : kFields) {
-    if (!field.shown(recipe)) continue;
+    if (!wanted(field)) continue;
     if (!text.empty()) text += ',';
     text += fmt::format("{}={}", field.key, field.print(recipe));
   }
   return text;
+}
+
+}  // namespace
+
+std::string to_text(const Recipe& recipe) {
+  return text_of_fields(recipe, [&](const Field& field) { return field.shown(recipe); });
+}
+
+std::string to_text(const Recipe& recipe, const Recipe& base) {
+  const std::vector<std::string> differing = differences(recipe, base);
+  return text_of_fields(recipe, [&](const Field& field) {
+    return field.shown(recipe) || std::find(differing.begin(), differing.end(), field.key) != differing.end();
+  });
+}
+
+std::string to_complete_text(const Recipe& recipe) {
+  return text_of_fields(recipe, [](const Field&) { return true; });
 }
 
 std::vector<std::string> recipe_keys() {

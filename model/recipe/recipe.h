@@ -88,6 +88,12 @@ inline constexpr std::int64_t kMaxWorld = std::int64_t{1} << 24;  // GPUs of one
 /// Values that follow from others are left out: a2a_degree of a2a (= cp), schedule (interleaved iff vpp > 1).
 [[nodiscard]] std::string to_text(const Recipe& recipe);
 
+/// Text that parse_recipe(text, base) reads back exactly, whatever `base` holds: as to_text, and every key in which they differ.
+[[nodiscard]] std::string to_text(const Recipe& recipe, const Recipe& base);
+
+/// Every key: parse_recipe reads it back exactly over any base.
+[[nodiscard]] std::string to_complete_text(const Recipe& recipe);
+
 /// Reads what to_text prints; keys not named keep the values of `base`, save what follows from a named key: naming cp or
 /// cp_comm sets an unnamed a2a_degree and window to what that kind means, naming vpp sets an unnamed schedule.
 /// Unknown keys get a suggestion.

@@ -106,6 +106,25 @@ TEST(RecipeText, EveryPairOfChangedFieldsReadsBack) {
   }
 }
 
+TEST(RecipeText, TextAgainstABaseReadsBackOverThatBase) {
+  // The plain text leaves defaults out, so over a base that holds something else it reads back as another recipe.
+  Recipe plain;
+  plain.cp = 2;
+  plain.cp_comm = CpComm::kA2a;
+  plain.a2a_degree = 2;
+  Recipe vpp = plain;
+  vpp.vpp = 2;
+  vpp.schedule = Schedule::kInterleaved;
+  for (const Recipe& recipe : {Recipe{}, plain, vpp, everything()}) {
+    for (const Recipe& base : {Recipe{}, plain, vpp, everything()}) {
+      EXPECT_EQ(parse_recipe(to_text(recipe, base), base).value(), recipe) << to_text(recipe, base);
+      EXPECT_EQ(parse_recipe(to_complete_text(recipe), base).value(), recipe) << to_complete_text(recipe);
+    }
+    EXPECT_EQ(to_text(recipe, Recipe{}), to_text(recipe));
+  }
+  EXPECT_NE(parse_recipe(to_text(plain), everything()).value(), plain);
+}
+
 TEST(RecipeText, WhatFollowsFromANamedKeyIsSet) {
   EXPECT_EQ(parsed("cp=8,cp_comm=a2a").a2a_degree, 8);
   EXPECT_EQ(parsed("pp=2,vpp=2").schedule, Schedule::kInterleaved);
