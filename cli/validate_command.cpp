@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -67,9 +68,53 @@ void print_summary(const ValidationResult& result, const ValidateArguments& argu
   fmt::print("\n");
 }
 
+/// One line per file and metric, as the README's table.
+class Overview {
+ public:
+  void add(const ValidationResult& result) {
+    const std::string file = std::filesystem::path(result.path).stem().string();
+    for (const MetricSummary& metric : result.summary) {
+      table_.row({file, std::string(name_of(metric.metric)), std::to_string(metric.rows), percent(metric.median_abs_error),
+                  percent(metric.mape), percent(metric.max_abs_error), percent(metric.bias), percent(metric.coverage)});
+    }
+    if (result.out_of_memory) {
+      const OutOfMemoryScore& score = *result.out_of_memory;
+      verdicts_.row({file, std::to_string(score.rows), std::to_string(score.decided), std::to_string(score.right),
+                     std::to_string(score.at_risk), std::to_string(score.dead_called_fits),
+                     std::to_string(score.live_called_oom)});
+    }
+    for (const SkippedRow& row : result.skipped) ++skipped_[row.reason];
+    rows_ += result.rows.size();
+    skipped_rows_ += result.skipped.size();
+  }
+  [[nodiscard]] std::string text() const {
+    std::string out = table_.text() + "\nOut-of-memory verdicts (runs)\n" + verdicts_.text();
+    out += fmt::format("\n{} figures predicted; {} rows skipped:\n", rows_, skipped_rows_);
+    std::vector<std::pair<std::int64_t, std::string>> reasons;
+    for (const auto& [reason, count] : skipped_) reasons.emplace_back(-count, reason);
+    std::sort(reasons.begin(), reasons.end());
+    for (const auto& [count, reason] : reasons) out += wrapped(fmt::format("  {} x {}", -count, reason), 6) + "\n";
+    return out;
+  }
+
+ private:
+  Table table_{{{"table", false},
+                {"metric", false},
+                {"rows"},
+                {"median |error|"},
+                {"mean |error|"},
+                {"worst"},
+                {"bias"},
+                {"inside interval"}}};
+  Table verdicts_{{{"table", false}, {"runs"}, {"decided"}, {"right"}, {"at risk"}, {"dead called fits"}, {"live called oom"}}};
+  std::map<std::string, std::int64_t> skipped_;
+  std::size_t rows_ = 0, skipped_rows_ = 0;
+};
+
 int run_validate(const ValidateArguments& arguments) {
   const RateSet rates = RateSet::defaults();
   Json all = Json::array();
+  Overview overview;
   for (const std::string& file : arguments.files) {
     Outcome<MeasuredTable> table = read_published(file);
     if (!table.ok()) {
@@ -81,13 +126,16 @@ int run_validate(const ValidateArguments& arguments) {
       Store store = open_store(arguments.database);
       (void)save_validation(store, result, kVersion, rates.version());
     }
-    if (!arguments.json)
+    if (!arguments.json && (arguments.files.size() == 1 || arguments.rows))
       print_summary(result, arguments);
+    else if (!arguments.json)
+      overview.add(result);
     else if (arguments.files.size() == 1)
       print_json(to_json(result));
     else
       all.push_back(to_json(result));
   }
+  if (!arguments.json && arguments.files.size() > 1 && !arguments.rows) fmt::print("{}", overview.text());
   if (arguments.json && arguments.files.size() > 1) print_json({{"files", all}});
   return kDone;
 }
@@ -97,7 +145,8 @@ int run_validate(const ValidateArguments& arguments) {
 void add_validate(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* command = app.add_subcommand("validate", "Predicted against measured rows of published tables (CSV)");
-  command->add_option("files", arguments->files, "Tables of measured rows")->required();
+  command->add_option("files", arguments->files, "Tables of measured rows; several give one line per table and metric")
+      ->required();
   command->add_option("--db", arguments->database, "SQLite file to store the records in");
   command->add_option("--worst", arguments->worst, "Worst rows to list per file")->capture_default_str();
   command->add_flag("--rows", arguments->rows, "List every row");

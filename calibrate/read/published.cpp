@@ -61,6 +61,7 @@ const std::vector<Family>& families() {
       {"gemm", {"op", "m", "n", "k", "tflops", "time_ms"}, nullptr},
       {"simumax_kernel_efficiency", {"op", "peak_tflops", "shape", "efficiency"}, nullptr},
       {"nccl_busbw", {"collective", "nodes", "busbw_gbps"}, nullptr},
+      {"model_architectures", {"arch_key", "raw_json"}, read_architecture},
       {"megatron_moe_modelzoo_and_llama",
        {"model", "seq_len", "tp", "pp", "cp", "ep", "arch_key", "tflops_per_gpu"},
        published::read_model_zoo},

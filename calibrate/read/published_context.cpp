@@ -229,6 +229,8 @@ void read_ring_attention_paper(const Row& row, Reading& reading) {
   reading.skip(row, "longest context that ran, of a JAX code whose layout is not printed");
 }
 
+void read_architecture(const Row& row, Reading& reading) { reading.skip(row, "the shape of a model, not a measurement"); }
+
 void read_galvatron(const Row& row, Reading& reading) {
   reading.skip(row, "neither the GPU nor the meaning of the layout key is printed");
 }
