@@ -5,6 +5,11 @@
 
 namespace cpfit::cli {
 
+/// Refuses an empty name, as an unset shell variable gives it: what follows would silently not be stored.
+[[nodiscard]] inline CLI::Validator file_name() {
+  return {[](std::string& name) { return name.empty() ? std::string("the file name is empty") : std::string(); }, "FILE"};
+}
+
 void add_plan(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);
 void add_curve(CLI::App& app, int& exit_code);

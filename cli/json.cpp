@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <map>
+#include <cstdlib>
 
+#include "cli/terminal.h"
 #include "model/quantity/text.h"
 
 namespace cpfit::cli {
@@ -44,11 +46,62 @@ Json time_json(const Candidate& candidate) {
   return json;
 }
 
-Json candidates_json(const std::vector<Candidate>& candidates) {
-  Json list = Json::array();
-  for (const Candidate& candidate : candidates) list.push_back(to_json(candidate));
-  return list;
+/// Whole bytes that add up to `total` exactly: what rounding leaves over (at most half a byte a part) goes to the largest.
+std::vector<std::int64_t> whole_parts(const std::vector<Bytes>& parts, std::int64_t total) {
+  std::vector<std::int64_t> rounded;
+  std::int64_t left = total;
+  for (const Bytes part : parts) {
+    rounded.push_back(whole(part));
+    left -= rounded.back();
+  }
+  if (!rounded.empty() && std::abs(left) <= static_cast<std::int64_t>(parts.size()))
+    *std::max_element(rounded.begin(), rounded.end()) += left;
+  return rounded;
 }
+
+Json summary_json(const std::vector<MetricSummary>& metrics) {
+  Json summary = Json::object();
+  for (const MetricSummary& metric : metrics) {
+    summary[std::string(name_of(metric.metric))] = {{"rows", metric.rows},
+                                                    {"mape", metric.mape},
+                                                    {"median_abs_error", metric.median_abs_error},
+                                                    {"max_abs_error", metric.max_abs_error},
+                                                    {"bias", metric.bias},
+                                                    {"coverage", metric.coverage}};
+  }
+  return summary;
+}
+
+/// Recipes are keyed by their short text in a plan; people get the one with every key.
+std::string complete(const std::string& short_text) {
+  const Outcome<Recipe> recipe = parse_recipe(short_text, Recipe{});
+  return recipe.ok() ? to_complete_text(*recipe) : short_text;
+}
+
+/// A plan's candidates with as much detail as there is: computed, or else the links that the plan kept.
+class Detailed {
+ public:
+  Detailed(const PlanResult& result, const DetailSource& detail_of) : result_(result), detail_of_(detail_of) {}
+  [[nodiscard]] Json operator()(const Candidate& candidate) const {
+    const std::optional<CandidateDetail> detail = detail_of_ ? detail_of_(candidate) : std::nullopt;
+    Json json = to_json(candidate, detail ? &*detail : nullptr);
+    if (detail) return json;
+    const std::string text = to_text(candidate.recipe);
+    for (const auto& [recipe, links] : result_.links) {
+      if (recipe == text) json["links"] = to_json(links);
+    }
+    return json;
+  }
+  [[nodiscard]] Json operator()(const std::vector<Candidate>& candidates) const {
+    Json list = Json::array();
+    for (const Candidate& candidate : candidates) list.push_back((*this)(candidate));
+    return list;
+  }
+
+ private:
+  const PlanResult& result_;
+  const DetailSource& detail_of_;
+};
 
 }  // namespace
 
@@ -69,10 +122,9 @@ Json to_json(const StageMemory& memory, const MemoryVerdict* verdict) {
   json["stage"] = memory.stage;
   json["cp_rank"] = memory.cp_rank;
   json["phase"] = name_of(memory.phase);
+  const std::vector<std::int64_t> parts = whole_parts({memory.components.begin(), memory.components.end()}, whole(memory.device));
   Json components;
-  for (int i = 0; i < kComponentCount; ++i) {
-    components[std::string(name_of(static_cast<Component>(i)))] = whole(memory.components[static_cast<std::size_t>(i)]);
-  }
+  for (std::size_t i = 0; i < parts.size(); ++i) components[std::string(name_of(static_cast<Component>(i)))] = parts[i];
   json["components"] = components;
   return json;
 }
@@ -87,20 +139,24 @@ Json to_json(const std::vector<LinkLoad>& links) {
 
 Json to_json(const StageLedger& ledger) {
   Json json = to_json(ledger.summary, nullptr);
+  std::vector<Bytes> bytes;
+  for (const LedgerEntry& entry : ledger.entries) bytes.push_back(entry.bytes);
+  const std::vector<std::int64_t> parts = whole_parts(bytes, whole(ledger.summary.device));
   json["entries"] = Json::array();
-  for (const LedgerEntry& entry : ledger.entries) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const LedgerEntry& entry = ledger.entries[i];
     json["entries"].push_back({{"component", name_of(entry.component)},
                                {"tensor", entry.tensor},
                                {"formula", entry.formula},
                                {"source", entry.source},
-                               {"bytes", whole(entry.bytes)}});
+                               {"bytes", parts[i]}});
   }
   return json;
 }
 
 Json to_json(const Candidate& candidate, const CandidateDetail* detail) {
   Json json;
-  json["recipe"] = to_text(candidate.recipe);
+  json["recipe"] = to_complete_text(candidate.recipe);
   json["degrees"] = {
       {"tp", candidate.recipe.tp}, {"cp", candidate.recipe.cp}, {"pp", candidate.recipe.pp}, {"dp", candidate.recipe.dp}};
   json["memory"] = to_json(candidate.memory, &candidate.verdict);
@@ -120,7 +176,8 @@ Json to_json(const Candidate& candidate, const CandidateDetail* detail) {
                 {"crosses_node", candidate.cp.crosses_node}};
   if (detail != nullptr) {
     json["memory"]["stages"] = Json::array();
-    for (const StageMemory& stage : detail->stages) json["memory"]["stages"].push_back(to_json(stage, nullptr));
+    for (std::size_t i = 0; i < detail->stages.size(); ++i)
+      json["memory"]["stages"].push_back(to_json(detail->stages[i], &detail->verdicts[i]));
     json["shard"] = {{"tokens_per_rank", detail->shard.tokens_per_rank},
                      {"heads", detail->shard.heads},
                      {"kv_heads", detail->shard.kv_heads},
@@ -128,7 +185,7 @@ Json to_json(const Candidate& candidate, const CandidateDetail* detail) {
                      {"q_len", detail->shard.q_len},
                      {"kv_len", detail->shard.kv_len}};
     json["links"] = to_json(detail->links);
-    Json sources;
+    Json sources = Json::object();
     for (const auto& [what, evidence] : detail->sources) sources[what] = evidence;
     json["sources"] = sources;
   }
@@ -140,16 +197,17 @@ Json to_json(const Candidate& candidate, const CandidateDetail* detail) {
   return json;
 }
 
-Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const CandidateDetail* ship_detail) {
+Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const DetailSource& detail_of) {
+  const Detailed detailed(result, detail_of);
   Json json;
   json["run"] = run ? Json(*run) : Json(nullptr);
   Json& verdict = json["verdict"];
-  verdict["ship"] = result.ships ? to_json(result.ship, ship_detail) : Json(nullptr);
-  verdict["control"] = result.has_control ? to_json(result.control) : Json(nullptr);
+  verdict["ship"] = result.ships ? detailed(result.ship) : Json(nullptr);
+  verdict["control"] = result.has_control ? detailed(result.control) : Json(nullptr);
   verdict["answer"] = result.answer;
   json["neighbours"] = Json::array();
   for (const Neighbour& neighbour : result.neighbours) {
-    json["neighbours"].push_back({{"recipe", to_text(neighbour.candidate.recipe)},
+    json["neighbours"].push_back({{"recipe", to_complete_text(neighbour.candidate.recipe)},
                                   {"rule", neighbour.rule},
                                   {"amount", neighbour.amount},
                                   {"unit", neighbour.unit},
@@ -169,8 +227,8 @@ Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const Ca
       {"needed_at_tokens", result.crossover.needed_at_tokens > 0 ? Json(result.crossover.needed_at_tokens) : Json(nullptr)},
       {"faster_at_tokens", result.crossover.faster_at_tokens > 0 ? Json(result.crossover.faster_at_tokens) : Json(nullptr)},
       {"held_constant", result.crossover.held_constant}};
-  json["candidates"] = candidates_json(result.candidates);
-  json["front"] = candidates_json(result.front);
+  json["candidates"] = detailed(result.candidates);
+  json["front"] = detailed(result.front);
   json["controlled_sweep"] = Json::array();
   for (const SweepPoint& point : result.sweep) {
     Json entry = to_json(point.candidate);
@@ -180,17 +238,17 @@ Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const Ca
   json["ledgers"] = Json::array();
   for (const auto& [recipe, ledger] : result.ledgers) {
     Json entry = to_json(ledger);
-    entry["recipe"] = recipe;
+    entry["recipe"] = complete(recipe);
     json["ledgers"].push_back(entry);
   }
-  Json rejected;
+  Json rejected = Json::object();
   for (const auto& [rule, count] : result.stats.rejected_by_rule) rejected[rule] = count;
   json["stats"] = {{"considered", result.stats.considered},
                    {"legal", result.stats.legal},
                    {"evaluated", result.stats.evaluated},
                    {"seconds", result.stats.seconds},
                    {"rejected_by_rule", rejected}};
-  Json inputs;
+  Json inputs = Json::object();
   for (const auto& [name, hash] : result.provenance.input_hashes) inputs[name] = hash;
   json["provenance"] = {{"tool_version", result.provenance.tool_version},
                         {"scenario", result.provenance.scenario_path},
@@ -213,18 +271,10 @@ Json to_json(const ValidationResult& result) {
                             {"low", row.low},
                             {"high", row.high},
                             {"error", row.error},
-                            {"group", row.group}});
+                            {"group", row.group},
+                            {"searched", row.searched}});
   }
-  Json summary = Json::object();
-  for (const MetricSummary& metric : result.summary) {
-    Json entry{{"rows", metric.rows},
-               {"mape", metric.mape},
-               {"median_abs_error", metric.median_abs_error},
-               {"max_abs_error", metric.max_abs_error},
-               {"bias", metric.bias},
-               {"coverage", metric.coverage}};
-    summary[std::string(name_of(metric.metric))] = entry;
-  }
+  Json summary = summary_json(result.summary);
   if (result.out_of_memory) {
     const OutOfMemoryScore& score = *result.out_of_memory;
     summary["out_of_memory"] = {{"rows", score.rows},
@@ -235,6 +285,8 @@ Json to_json(const ValidationResult& result) {
                                 {"live_called_oom", score.live_called_oom}};
   }
   json["summary"] = summary;
+  json["groups"] = Json::object();
+  for (const GroupSummary& group : result.groups) json["groups"][group.group] = summary_json(group.summary);
   json["skipped"] = Json::array();
   for (const SkippedRow& row : result.skipped) json["skipped"].push_back({{"line", row.line}, {"reason", row.reason}});
   return json;
@@ -244,7 +296,8 @@ void print_json(Json body) {
   Json json;
   json["schema_version"] = kSchemaVersion;
   json.update(body);
-  fmt::print("{}\n", json.dump(1));
+  // Names and paths are bytes of a person's choosing; what is not UTF-8 in them must not keep the result back.
+  write_result(json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace cpfit::cli

@@ -1,6 +1,7 @@
 // What --json prints: one object with schema_version, SI numbers, the unit in the key (DESIGN section 5).
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -13,14 +14,17 @@ namespace cpfit::cli {
 inline constexpr int kSchemaVersion = 1;
 using Json = nlohmann::ordered_json;
 
-/// `detail` adds memory.stages, shard, links and sources.
+/// The recipe with every key, so that --recipe reads it back over any scenario. `detail` adds memory.stages, shard, links and
+/// sources.
 [[nodiscard]] Json to_json(const Candidate& candidate, const CandidateDetail* detail = nullptr);
 [[nodiscard]] Json to_json(const StageMemory& memory, const MemoryVerdict* verdict);
 [[nodiscard]] Json to_json(const StageLedger& ledger);
 [[nodiscard]] Json to_json(const std::vector<LinkLoad>& links);
 [[nodiscard]] Json to_json(const ValidationResult& result);
+/// Details of a candidate of a plan; none where they are not known (of a run that was read from a database).
+using DetailSource = std::function<std::optional<CandidateDetail>(const Candidate&)>;
 /// `run` is the id in the database; without one the key is null.
-[[nodiscard]] Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const CandidateDetail* ship_detail);
+[[nodiscard]] Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const DetailSource& detail_of);
 
 /// Prints the object with schema_version first.
 void print_json(Json body);

@@ -1,12 +1,16 @@
 // `cpfit`, the headless front end: reads arguments, calls a command, turns what went wrong into a message and an exit code.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/usage.h"
 #include "cli/version.h"
 #include "model/quantity/problem.h"
 
@@ -33,20 +37,28 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);  // prints help or the mistake
-    return code == 0 ? cli::kDone : cli::kBadInput;
+    if (error.get_exit_code() != 0) {
+      fmt::print(stderr, "{}", cli::usage_message(app, error));
+      return cli::kBadInput;
+    }
+    (void)app.exit(error);  // prints the help or the version
   } catch (const Error& error) {
     fmt::print(stderr, "cpfit: {}\n", error.what());
     return cli::kFailed;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "cpfit: out of memory; narrow the search (fewer values per axis in [search])\n");
     return cli::kFailed;
+  } catch (const std::system_error& error) {
+    // {fmt} reports a failed write to a stream as "cannot write to file" with the reason.
+    fmt::print(stderr, "cpfit: {}: {}\n", std::ferror(stdout) != 0 ? "standard output could not be written" : "the system failed",
+               error.code().message());
+    return cli::kFailed;
   } catch (const std::exception& error) {
     fmt::print(stderr, "cpfit: {}\n", error.what());
     return cli::kFailed;
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    fmt::print(stderr, "cpfit: standard output could not be written (disk full or pipe closed)\n");
+    fmt::print(stderr, "cpfit: standard output could not be written: {}\n", std::strerror(errno));
     return cli::kFailed;
   }
   return exit_code;

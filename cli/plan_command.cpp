@@ -72,6 +72,24 @@ class Recorder {
   bool keep_;
 };
 
+Json plan_json(const Study& study, const PlanResult& result, std::optional<std::int64_t> run) {
+  Outcome<Workbench> bench = Workbench::build(study.scenario, study.rates);
+  return to_json(result, run, [&](const Candidate& candidate) {
+    return bench.ok() ? std::optional(detail_of(bench.value(), study.scenario.training, candidate)) : std::nullopt;
+  });
+}
+
+/// How to look closer: a recipe text that reads back over this scenario, and where the run is.
+std::string what_next(const PlanArguments& arguments, const Study& study, const PlanResult& result, std::int64_t run) {
+  std::string text;
+  if (result.ships) {
+    text += fmt::format("Tensor by tensor: cpfit simulate {} --ledger --recipe \"{}\"\n", arguments.scenario,
+                        to_text(result.ship.recipe, study.scenario.base));
+  }
+  if (run > 0) text += fmt::format("Stored as run {} in {}\n", run, arguments.database);
+  return text;
+}
+
 int run_plan(const PlanArguments& arguments) {
   std::optional<Study> study = load_study(arguments.scenario);
   if (!study) return kBadInput;
@@ -99,16 +117,15 @@ int run_plan(const PlanArguments& arguments) {
   result.provenance = provenance;
   if (recorder) recorder->finish(result);
 
-  std::optional<CandidateDetail> detail;
-  if (result.ships) {
-    Outcome<Workbench> bench = Workbench::build(study->scenario, study->rates);
-    if (bench.ok()) detail = detail_of(bench.value(), study->scenario.training, result.ship);
-  }
-  if (arguments.json) {
-    print_json(to_json(result, recorder ? std::optional(recorder->id()) : std::nullopt, detail ? &*detail : nullptr));
-  } else {
-    fmt::print("{}", plan_text(result));
-    if (recorder) fmt::print("Stored as run {} in {}\n", recorder->id(), arguments.database);
+  try {
+    if (arguments.json)
+      print_json(plan_json(*study, result, recorder ? std::optional(recorder->id()) : std::nullopt));
+    else
+      write_result(plan_text(result) + what_next(arguments, *study, result, recorder ? recorder->id() : 0));
+  } catch (const Error& error) {
+    if (!recorder) throw;
+    throw Error(
+        fmt::format("{}; the result is stored: cpfit runs show {} --db {}", error.what(), recorder->id(), arguments.database));
   }
   return result.ships ? kDone : kNothingFits;
 }
@@ -119,8 +136,10 @@ void add_plan(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<PlanArguments>();
   CLI::App* command = app.add_subcommand("plan", "Find the recipe to ship for a scenario: verdict, why-not, crossover");
   command->add_option("scenario", arguments->scenario, "Scenario file (TOML, see docs/scenario.md)")->required();
-  command->add_option("--db", arguments->database,
-                      "SQLite file to store the run in (created when absent; an interrupted run continues)");
+  command
+      ->add_option("--db", arguments->database,
+                   "SQLite file to store the run in (created when absent; an interrupted run continues)")
+      ->check(file_name());
   command->add_option("--top", arguments->top, "Recipes to list")->capture_default_str()->check(CLI::Range(1, 1000));
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->add_flag("--no-candidates", arguments->no_candidates, "Store the verdict only, not a row per screened recipe");

@@ -21,7 +21,7 @@ std::string strategy(const Recipe& recipe) {
   return text;
 }
 
-std::string percent_of(Seconds part, Seconds whole) { return fmt::format("{:.1f} %", part / whole * 100.0); }
+std::string percent_of(Seconds part, Seconds whole) { return percent(part / whole); }
 
 Table candidate_table() {
   return Table({{"cp"},
@@ -68,25 +68,24 @@ bool any_other_policy(const PlanResult& result) {
 
 void add_row(Table& table, const Candidate& c, Style style = Style::kPlain) {
   const Recipe& r = c.recipe;
-  table.row(
-      {std::to_string(r.cp), std::to_string(r.tp), std::to_string(r.pp), std::to_string(r.dp), std::to_string(r.vpp),
-       std::to_string(r.micro_batch), strategy(r), to_text(r.recompute), std::string(name_of(r.state_sharding)),
-       print_bytes(c.memory.device), styled(std::string(name_of(c.verdict.fit)), style_of(c.verdict.fit)),
-       print_time(c.time.step()), fmt::format("{:.0f}", c.tokens_per_second_per_gpu), fmt::format("{:.1f} %", c.mfu * 100.0),
-       percent_of(c.time.exposed_cp, c.time.step()), std::string(status_name(c.status)) + (other_policy(c) ? " *" : "")},
-      style);
+  table.row({std::to_string(r.cp), std::to_string(r.tp), std::to_string(r.pp), std::to_string(r.dp), std::to_string(r.vpp),
+             std::to_string(r.micro_batch), strategy(r), to_text(r.recompute), std::string(name_of(r.state_sharding)),
+             print_bytes(c.memory.device), styled(std::string(name_of(c.verdict.fit)), style_of(c.verdict.fit)),
+             print_time(c.time.step()), fmt::format("{:.0f}", c.tokens_per_second_per_gpu), percent(c.mfu),
+             percent_of(c.time.exposed_cp, c.time.step()), std::string(status_name(c.status)) + (other_policy(c) ? " *" : "")},
+            style);
 }
 
 std::string heading(const std::string& text) { return "\n" + styled(text, Style::kBold) + "\n"; }
 
 std::string crossover_text(const Crossover& crossover) {
-  const auto at = [](std::int64_t tokens) {
-    return tokens > 0 ? print_tokens(Tokens(tokens)) + " tokens" : std::string("no length tried");
-  };
-  return wrapped(fmt::format("CP > 1 is needed to fit from {}, and faster than CP = 1 from {} ({}).",
-                             at(crossover.needed_at_tokens), at(crossover.faster_at_tokens), crossover.held_constant),
-                 2) +
-         "\n";
+  const auto tokens = [](std::int64_t count) { return print_tokens(Tokens(count)) + " tokens"; };
+  const std::string needed = crossover.needed_at_tokens > 0 ? "CP > 1 is needed to fit from " + tokens(crossover.needed_at_tokens)
+                                                            : std::string("No length that was tried needs CP > 1 to fit");
+  const std::string faster = crossover.faster_at_tokens > 0
+                                 ? "CP > 1 is faster than CP = 1 from " + tokens(crossover.faster_at_tokens)
+                                 : std::string("CP > 1 is faster than CP = 1 at no length that was tried");
+  return wrapped(fmt::format("{}. {}. Held constant: {}.", needed, faster, crossover.held_constant), 2) + "\n";
 }
 
 }  // namespace
@@ -94,7 +93,7 @@ std::string crossover_text(const Crossover& crossover) {
 std::string time_text(const Candidate& candidate) {
   const TimeBreakdown& time = candidate.time;
   const Seconds step = time.step();
-  std::string text = fmt::format("step {} (90 %: {} to {})\n", print_time(step), print_time(candidate.step_low),
+  std::string text = fmt::format("step {} (90 % interval: {} to {})\n", print_time(step), print_time(candidate.step_low),
                                  print_time(candidate.step_high));
   Table table({{"part", false}, {"time"}, {"share"}});
   const std::pair<const char*, Seconds> parts[] = {
@@ -104,6 +103,7 @@ std::string time_text(const Candidate& candidate) {
   for (const auto& [name, part] : parts) {
     if (part.value() > 0.0) table.row({name, print_time(part), percent_of(part, step)});
   }
+  table.row({"sum", print_time(step), percent(1.0)}, Style::kFaint);
   return text + table.text();
 }
 
@@ -117,9 +117,9 @@ std::string memory_text(const Candidate& candidate, const std::vector<StageMemor
   for (int i = 0; i < kComponentCount; ++i) {
     const Bytes bytes = worst.components[static_cast<std::size_t>(i)];
     if (bytes.value() <= 0.0) continue;
-    table.row({std::string(name_of(static_cast<Component>(i))), print_bytes(bytes),
-               fmt::format("{:.1f} %", bytes / worst.device * 100.0)});
+    table.row({std::string(name_of(static_cast<Component>(i))), print_bytes(bytes), percent(bytes / worst.device)});
   }
+  table.row({"sum", print_bytes(worst.device), percent(1.0)}, Style::kFaint);
   text += table.text();
   if (stages.size() > 1) {
     Table by_stage({{"stage"}, {"resident"}, {"forward peak"}, {"backward peak"}, {"peak"}, {"device"}, {"peak in", false}});
@@ -142,16 +142,48 @@ std::string ledger_text(const StageLedger& ledger) {
     table.row(
         {std::string(name_of(entry.component)), std::string(entry.tensor), print_bytes(entry.bytes), std::string(entry.formula)});
   }
+  table.row({"sum", "", print_bytes(ledger.summary.device)}, Style::kFaint);
   return table.text();
 }
 
 std::string links_text(const std::vector<LinkLoad>& links, std::size_t limit) {
-  Table table({{"from", false}, {"to", false}, {"bytes per step"}, {"busy"}});
-  for (std::size_t i = 0; i < std::min(limit, links.size()); ++i) {
-    table.row({links[i].from, links[i].to, print_bytes(links[i].bytes), print_time(links[i].busy)});
+  // Ranks do alike, so their links do: one line for neighbours in the list that carry and take the same.
+  Table table(
+      {{"from", false}, {"to", false}, {"bytes per step"}, {"busy"}, {fmt::format("alike, of the {} busiest", links.size())}});
+  std::size_t rows = 0;
+  for (std::size_t begin = 0; begin < links.size() && rows < limit; ++rows) {
+    std::size_t end = begin;
+    while (end < links.size() && links[end].bytes == links[begin].bytes && links[end].busy == links[begin].busy) ++end;
+    table.row({links[begin].from, links[begin].to, print_bytes(links[begin].bytes), print_time(links[begin].busy),
+               std::to_string(end - begin)});
+    begin = end;
   }
   return table.text();
 }
+
+namespace {
+
+std::string ranking_text(const PlanResult& result) {
+  std::string text = heading("Best recipes (equal-GPU search, one per set of degrees)");
+  Table ranking = candidate_table();
+  if (result.has_control) add_row(ranking, result.control);
+  for (const Candidate& candidate : result.candidates) {
+    if (result.has_control && candidate.recipe == result.control.recipe) continue;
+    add_row(ranking, candidate, candidate.status == CandidateStatus::kShip ? Style::kBold : Style::kPlain);
+  }
+  text += ranking.text();
+  if (any_other_policy(result)) {
+    text += wrapped(
+                "Recipes marked * differ from the control in recompute, micro-batch, state sharding or precision and fit only "
+                "because of "
+                "it: that is not a gain of CP (reasons in --json).",
+                2) +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string plan_text(const PlanResult& result) {
   std::string text = heading("Verdict") + wrapped(result.answer, 0) + "\n";
@@ -172,23 +204,17 @@ std::string plan_text(const PlanResult& result) {
     for (const Lever& lever : result.levers)
       text += wrapped(fmt::format("- {}: {}; costs: {}", lever.change, lever.gains, lever.costs), 2) + "\n";
   }
-  text += heading("Where context parallelism starts to pay") + crossover_text(result.crossover);
-  text += heading("Best recipes (equal-GPU search, one per set of degrees)");
-  Table ranking = candidate_table();
-  if (result.has_control) add_row(ranking, result.control);
-  for (const Candidate& candidate : result.candidates) {
-    if (result.has_control && candidate.recipe == result.control.recipe) continue;
-    add_row(ranking, candidate, candidate.status == CandidateStatus::kShip ? Style::kBold : Style::kPlain);
+  if (!result.crossover.held_constant.empty())
+    text += heading("Where context parallelism starts to pay") + crossover_text(result.crossover);
+  if (result.stats.considered == 0) {
+    return text +
+           wrapped(
+               "No set of degrees that [search] and [recipe] allow multiplies to the GPUs of the cluster: allow other "
+               "values of tp, cp, pp or dp there, or give the cluster other nodes.",
+               2) +
+           "\n";
   }
-  text += ranking.text();
-  if (any_other_policy(result)) {
-    text += wrapped(
-                "Recipes marked * differ from the control in recompute, micro-batch, state sharding or precision and fit only "
-                "because of "
-                "it: that is not a gain of CP (reasons in --json).",
-                2) +
-            "\n";
-  }
+  if (result.has_control || !result.candidates.empty()) text += ranking_text(result);
   if (!result.sweep.empty()) {
     text += heading("Controlled sweep (tp, pp, dp, recompute fixed; CP and with it the GPUs grow)");
     Table sweep({{"cp"}, {"GPUs"}, {"memory"}, {"fits", false}, {"step"}, {"tok/s/GPU"}, {"CP exposed"}});

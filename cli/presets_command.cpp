@@ -20,6 +20,19 @@ namespace cpfit::cli {
 
 namespace {
 
+/// 8030261248 -> "8,030,261,248"
+std::string grouped(std::int64_t count) {
+  std::string digits = std::to_string(count);
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), 1, ',');
+  return digits;
+}
+
+/// As many whole words as fit into `columns`, and whether there were more.
+std::string first_words(const std::string& text, std::size_t columns) {
+  if (text.size() <= columns) return text;
+  return text.substr(0, text.rfind(' ', columns - 4)) + " ...";
+}
+
 int show_models(bool json) {
   Json list = Json::array();
   Table table({{"model", false},
@@ -47,7 +60,7 @@ int show_models(bool json) {
                       {"tied_embeddings", model.tied_embeddings},
                       {"source", model.source}});
     } else {
-      table.row({model.name, std::to_string(parameters), std::to_string(model.layers), std::to_string(model.hidden),
+      table.row({model.name, grouped(parameters), std::to_string(model.layers), std::to_string(model.hidden),
                  std::to_string(model.heads), std::to_string(model.kv_heads), std::to_string(model.head_dim),
                  std::to_string(model.ffn_hidden), std::to_string(model.vocab), model.tied_embeddings ? "yes" : ""});
     }
@@ -76,9 +89,10 @@ int show_gpus(bool json) {
                       {"assumed", gpu.assumed},
                       {"source", gpu.source}});
     } else {
-      table.row({gpu.name, print_bytes(gpu.memory_usable), print_rate(gpu.hbm), print_flop_rate(gpu.bf16),
-                 gpu.fp8.value() > 0 ? print_flop_rate(gpu.fp8) : "-", gpu.scale_up.value() > 0 ? print_rate(gpu.scale_up) : "-",
-                 print_rate(gpu.pcie), std::to_string(gpu.sm_count), gpu.assumed ? "partly assumed" : ""});
+      table.row({gpu.name, print_bytes(gpu.memory_usable), print_rate(gpu.hbm),
+                 gpu.bf16.value() > 0 ? print_flop_rate(gpu.bf16) : "-", gpu.fp8.value() > 0 ? print_flop_rate(gpu.fp8) : "-",
+                 gpu.scale_up.value() > 0 ? print_rate(gpu.scale_up) : "-", print_rate(gpu.pcie), std::to_string(gpu.sm_count),
+                 gpu.assumed ? "partly assumed" : ""});
     }
   }
   if (json)
@@ -102,7 +116,7 @@ int show_clusters(bool json) {
                       {"source", cluster->source}});
     } else {
       table.row({name, cluster->gpu.name, std::to_string(cluster->gpus_per_node), std::to_string(cluster->scale_up_domain),
-                 cluster->source.substr(0, 60)});
+                 first_words(cluster->source, 60)});
     }
   }
   if (json)

@@ -1,6 +1,7 @@
 // cpfit runs: what is stored.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 
@@ -55,9 +56,34 @@ int list(const std::string& database, bool json) {
     table.row({std::to_string(static_cast<std::int64_t>(run.run)), date_of(run.started_unix_seconds),
                std::string(name_of(run.status)), run.scenario_name, std::to_string(run.stored_candidates),
                run.ship_step_seconds ? print_time(Seconds(*run.ship_step_seconds)) : "-",
-               run.ship.empty() ? "nothing ships" : run.ship});
+               run.status != RunStatus::kDone ? "not finished"
+               : run.ship.empty()             ? "nothing ships"
+                                              : run.ship});
+  }
+  if (runs.empty()) {
+    fmt::print("{} holds no runs yet. Make one: cpfit plan SCENARIO --db {}\n", database, database);
+    return kDone;
   }
   fmt::print("{}", table.text());
+  return kDone;
+}
+
+/// A run without a verdict: how far it came, and how to finish it. Done as far as showing goes.
+int show_unfinished(const std::string& database, const RunSummary& run, bool json) {
+  const auto id = static_cast<std::int64_t>(run.run);
+  if (json) {
+    print_json({{"run", id},
+                {"status", name_of(run.status)},
+                {"verdict", nullptr},
+                {"candidates_stored", run.stored_candidates},
+                {"provenance", {{"scenario", run.scenario_path}, {"tool_version", run.tool_version}}}});
+    return kDone;
+  }
+  const std::string repair = run.status == RunStatus::kRunning
+                                 ? std::string("Another process is writing it; look again later.")
+                                 : fmt::format("Continue it: cpfit plan {} --db {}", run.scenario_path, database);
+  fmt::print("Run {} of {}: {}, {} candidates stored, no verdict yet.\n{}\n", id, run.scenario_path, name_of(run.status),
+             run.stored_candidates, repair);
   return kDone;
 }
 
@@ -68,12 +94,18 @@ int show(const std::string& database, std::int64_t id, bool json) {
     print_problems(result.problems());
     return kBadInput;
   }
+  const std::vector<RunSummary> runs = list_runs(store);
+  const auto run = std::find_if(runs.begin(), runs.end(), [&](const RunSummary& row) { return row.run == RunId{id}; });
+  if (run != runs.end() && run->status != RunStatus::kDone) return show_unfinished(database, *run, json);
   if (json) {
-    print_json(to_json(*result, id, nullptr));
+    Json body = to_json(*result, id, nullptr);
+    body["status"] = name_of(RunStatus::kDone);
+    print_json(body);
     return kDone;
   }
-  fmt::print("run {} of {}: {} (cpfit {}, rules {}, rates {})\n", id, database, result->provenance.scenario_path,
-             result->provenance.tool_version, result->provenance.rule_set, result->provenance.rates_version);
+  const Provenance& origin = result->provenance;
+  fmt::print("Run {} of {}: {}\n{}\n", id, database, origin.scenario_path,
+             wrapped(fmt::format("cpfit {}, rules {}, rates {}", origin.tool_version, origin.rule_set, origin.rates_version), 2));
   fmt::print("{}", plan_text(*result));
   if (!result->ledgers.empty()) {
     fmt::print("\n{}\n{}", styled("Ledger of " + result->ledgers.front().first, Style::kBold),
@@ -97,7 +129,7 @@ void add_runs(CLI::App& app, int& exit_code) {
   const auto add = [&](const char* name, const char* what) {
     auto arguments = std::make_shared<Arguments>();
     CLI::App* sub = command->add_subcommand(name, what);
-    sub->add_option("--db", arguments->database, "SQLite file")->capture_default_str();
+    sub->add_option("--db", arguments->database, "SQLite file")->capture_default_str()->check(file_name());
     sub->add_flag("--json", arguments->json, "Print one JSON object");
     return std::pair(sub, arguments);
   };

@@ -9,6 +9,7 @@
 #include "cli/plan_text.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
+#include "model/quantity/text.h"
 #include "sim/plan/detail.h"
 
 namespace cpfit::cli {
@@ -24,23 +25,42 @@ struct SimulateArguments {
   bool json = false;
 };
 
+std::string fit_sentence(const Candidate& candidate) {
+  const MemoryVerdict& verdict = candidate.verdict;
+  const std::string place = fmt::format("on stage {} in {}", candidate.memory.stage, name_of(candidate.memory.phase));
+  switch (verdict.fit) {
+    case Fit::kOom:
+      return styled(fmt::format("It misses by {} {}.", print_bytes(candidate.memory.device - verdict.capacity), place),
+                    Style::kBad);
+    case Fit::kAtRisk:
+      return styled(fmt::format("It is at risk: its upper bound leaves {} of the device {}, less than the margin asked for.",
+                                print_bytes(verdict.margin), place),
+                    Style::kWarn);
+    case Fit::kFits:
+      break;
+  }
+  return styled(fmt::format("It fits: its upper bound leaves {} of the device {}.", print_bytes(verdict.margin), place),
+                Style::kGood);
+}
+
 int run_simulate(const SimulateArguments& arguments) {
   std::optional<Study> study = load_study(arguments.scenario);
   if (!study) return kBadInput;
   Outcome<Recipe> recipe = parse_recipe(arguments.recipe, study->scenario.base);
   if (!recipe.ok()) {
-    print_problems(recipe.problems());
+    print_argument_problems("--recipe", recipe.problems());
     return kBadInput;
   }
+  study->scenario.base = *recipe;  // its framework decides which rules hold
   Outcome<Workbench> bench = Workbench::build(study->scenario, study->rates);
   if (!bench.ok()) {
-    print_problems(bench.problems());
+    print_argument_problems("--recipe", bench.problems());
     return kBadInput;
   }
   const Training& training = study->scenario.training;
   const Outcome<Candidate> candidate = bench.value().evaluate(training, *recipe);
   if (!candidate.ok()) {
-    print_problems(candidate.problems());
+    print_argument_problems("--recipe", candidate.problems());
     return kBadInput;
   }
   const CandidateDetail detail = detail_of(bench.value(), training, *candidate);
@@ -57,8 +77,8 @@ int run_simulate(const SimulateArguments& arguments) {
   } else {
     fmt::print("{}\n{}\n{}", styled(to_text(candidate->recipe), Style::kBold), time_text(*candidate),
                memory_text(*candidate, detail.stages));
-    fmt::print("{:.0f} tokens/s per GPU, MFU {:.1f} %, HFU {:.1f} % (attention counted causal half, head counted, dense peak)\n",
-               candidate->tokens_per_second_per_gpu, candidate->mfu * 100.0, candidate->hfu * 100.0);
+    fmt::print("{}\n{:.0f} tokens/s per GPU, MFU {}, HFU {} (attention counted causal half, head counted, dense peak)\n",
+               fit_sentence(*candidate), candidate->tokens_per_second_per_gpu, percent(candidate->mfu), percent(candidate->hfu));
     if (!candidate->in_range) fmt::print("note: an operator lies outside the measured range of its rate surface\n");
     if (!detail.links.empty()) fmt::print("\n{}\n{}", styled("Busiest links", Style::kBold), links_text(detail.links, 8));
     if (arguments.ledger) {
@@ -80,9 +100,10 @@ void add_simulate(CLI::App& app, int& exit_code) {
   command->add_option("--fidelity", arguments->fidelity, "screen: closed form")
       ->capture_default_str()
       ->check(CLI::IsMember({"screen"}));
-  command->add_flag("--ledger", arguments->ledger, "List every tensor with its formula");
+  CLI::Option* ledger = command->add_flag("--ledger", arguments->ledger, "List every tensor with its formula");
   command->add_option("--stage", arguments->stage, "Stage of the ledger (default: the one that peaks)")
-      ->check(CLI::Range(0, 255));
+      ->check(CLI::Range(0, 1 << 20))
+      ->needs(ledger);
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_simulate(*arguments); });
 }

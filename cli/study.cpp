@@ -17,6 +17,11 @@ std::optional<Study> load_study(const std::string& path) {
   return Study{std::move(scenario).value(), RateSet::defaults()};
 }
 
+void print_argument_problems(const std::string& argument, Problems problems) {
+  for (Problem& problem : problems) problem.where = argument + (problem.where.empty() ? "" : ": " + problem.where);
+  print_problems(problems);
+}
+
 Provenance provenance_of(const Study& study) {
   Provenance provenance;
   provenance.tool_version = kVersion;

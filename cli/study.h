@@ -18,6 +18,9 @@ struct Study {
 /// Loads the scenario; on problems prints them and returns nothing (the caller ends with kBadInput).
 [[nodiscard]] std::optional<Study> load_study(const std::string& path);
 
+/// Prints problems of an argument such as --recipe, which the place of each then begins with.
+void print_argument_problems(const std::string& argument, Problems problems);
+
 /// Tool version, scenario text and SHA-256 of the scenario and of every preset file, as a run stores them.
 [[nodiscard]] Provenance provenance_of(const Study& study);
 

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace cpfit::cli {
 
@@ -64,21 +67,33 @@ int terminal_width() {
 std::string wrapped(const std::string& paragraph, int indent) {
   const std::size_t width = static_cast<std::size_t>(terminal_width());
   const std::string margin(static_cast<std::size_t>(indent), ' ');
-  std::string text, line;
-  std::size_t begin = 0;
+  std::size_t begin = std::min(paragraph.find_first_not_of(' '), paragraph.size());
+  std::string text, line(begin, ' ');
+  bool fresh = true;  // nothing but blanks in the line so far
   while (begin < paragraph.size()) {
     std::size_t end = paragraph.find(' ', begin);
     if (end == std::string::npos) end = paragraph.size();
     const std::string word = paragraph.substr(begin, end - begin);
     begin = end + 1;
-    if (!line.empty() && width_of(line) + 1 + width_of(word) > width) {
+    if (!fresh && width_of(line) + 1 + width_of(word) > width) {
       text += line + "\n";
       line = margin + word;
     } else {
-      line += (line.empty() ? "" : " ") + word;
+      line += (fresh ? "" : " ") + word;
     }
+    fresh = false;
   }
   return text + line;
+}
+
+std::string percent(double share) {
+  const double rounded = std::round(share * 1000.0) / 10.0;
+  return fmt::format("{:.1f} %", rounded == 0.0 ? 0.0 : rounded);
+}
+
+void write_result(const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) throw Error(fmt::format("standard output could not be written: {}", std::strerror(errno)));
 }
 
 void Table::row(std::vector<std::string> cells, Style style) { rows_.push_back({std::move(cells), style}); }
@@ -99,6 +114,7 @@ std::string Table::text() const {
       out += columns_[c].right ? pad + cell : cell + (last ? "" : pad);
       if (!last) out += "  ";
     }
+    out.erase(out.find_last_not_of(' ') + 1);
     return out;
   };
   std::vector<std::string> titles;

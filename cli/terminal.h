@@ -18,8 +18,14 @@ enum class Style { kPlain, kBold, kGood, kWarn, kBad, kFaint };
 /// Columns of a terminal, 100 when standard output is none.
 [[nodiscard]] int terminal_width();
 
-/// Breaks a paragraph at blanks to the terminal's width, each line after the first indented.
+/// Breaks a paragraph at blanks to the terminal's width, each line after the first indented; blanks in front of it stay.
 [[nodiscard]] std::string wrapped(const std::string& paragraph, int indent);
+
+/// "5.1 %", and "0.0 %" for what rounds to nothing, whatever its sign.
+[[nodiscard]] std::string percent(double share);
+
+/// A result on standard output, through to the file or pipe behind it; throws Error with the reason when that fails.
+void write_result(const std::string& text);
 
 /// A table whose columns are as wide as their longest cell; numbers are right-aligned by the caller's choice of column.
 class Table {

@@ -14,6 +14,7 @@
 #include "cli/terminal.h"
 #include "cli/version.h"
 #include "db/store/validation_store.h"
+#include "model/quantity/text.h"
 #include "sim/evaluate/evaluate.h"
 
 namespace cpfit::cli {
@@ -28,7 +29,25 @@ struct ValidateArguments {
   bool json = false;
 };
 
-std::string percent(double share) { return fmt::format("{:.1f} %", share * 100.0); }
+/// A figure of a metric with its unit.
+std::string figure(Metric metric, double value) {
+  switch (metric) {
+    case Metric::kStepSeconds:
+    case Metric::kKernelSeconds:
+    case Metric::kCollectiveSeconds:
+      return print_time(Seconds(value));
+    case Metric::kPeakBytes:
+    case Metric::kResidentBytes:
+    case Metric::kReservedBytes:
+      return print_bytes(Bytes(value));
+    case Metric::kMfu:
+      return percent(value);
+    case Metric::kTokensPerSecondPerGpu:
+    case Metric::kTflopsPerGpu:
+      break;
+  }
+  return fmt::format("{:.4g}", value);  // the metric's name is the unit
+}
 
 void print_summary(const ValidationResult& result, const ValidateArguments& arguments) {
   fmt::print("{}\n", styled(result.path, Style::kBold));
@@ -41,7 +60,10 @@ void print_summary(const ValidationResult& result, const ValidateArguments& argu
   for (const GroupSummary& group : result.groups) {
     for (const MetricSummary& metric : group.summary) add(fmt::format("  {} [{}]", name_of(metric.metric), group.group), metric);
   }
-  fmt::print("{}", table.text());
+  if (result.summary.empty())
+    fmt::print("no row could be predicted\n");
+  else
+    fmt::print("{}", table.text());
   if (result.out_of_memory) {
     const OutOfMemoryScore& score = *result.out_of_memory;
     fmt::print("out of memory: {} rows, {} decided, {} right, {} at risk, {} dead called fits, {} live called oom\n", score.rows,
@@ -61,8 +83,8 @@ void print_summary(const ValidationResult& result, const ValidateArguments& argu
   }
   Table rows({{"line"}, {"metric", false}, {"measured"}, {"predicted"}, {"error"}, {"label", false}});
   for (const ValidationRow* row : shown) {
-    rows.row({std::to_string(row->line), std::string(name_of(row->metric)), fmt::format("{:.6g}", row->measured),
-              fmt::format("{:.6g}", row->predicted), percent(row->error), row->label});
+    rows.row({std::to_string(row->line), std::string(name_of(row->metric)), figure(row->metric, row->measured),
+              figure(row->metric, row->predicted), percent(row->error), row->label});
   }
   if (!shown.empty()) fmt::print("{}", rows.text());
   fmt::print("\n");
@@ -116,6 +138,10 @@ int run_validate(const ValidateArguments& arguments) {
   Json all = Json::array();
   Overview overview;
   for (const std::string& file : arguments.files) {
+    if (std::filesystem::is_directory(file)) {
+      print_problems({{"validate.folder", file, "this is a folder, not a table", "name its CSV files: " + file + "/*.csv"}});
+      return kBadInput;
+    }
     Outcome<MeasuredTable> table = read_published(file);
     if (!table.ok()) {
       print_problems(table.problems());
@@ -147,8 +173,10 @@ void add_validate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("validate", "Predicted against measured rows of published tables (CSV)");
   command->add_option("files", arguments->files, "Tables of measured rows; several give one line per table and metric")
       ->required();
-  command->add_option("--db", arguments->database, "SQLite file to store the records in");
-  command->add_option("--worst", arguments->worst, "Worst rows to list per file")->capture_default_str();
+  command->add_option("--db", arguments->database, "SQLite file to store the records in")->check(file_name());
+  command->add_option("--worst", arguments->worst, "Worst rows to list per file")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
   command->add_flag("--rows", arguments->rows, "List every row");
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_validate(*arguments); });

@@ -20,7 +20,8 @@ struct ShardFigures {
 };
 
 struct CandidateDetail {
-  std::vector<StageMemory> stages;  // (pp)
+  std::vector<StageMemory> stages;      // (pp)
+  std::vector<MemoryVerdict> verdicts;  // (pp), of each stage
   ShardFigures shard;
   std::vector<LinkLoad> links;
   std::vector<std::pair<std::string, std::string>> sources;  // "gemm" -> "fitted"

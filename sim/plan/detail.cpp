@@ -62,7 +62,10 @@ CandidateDetail detail_of(Workbench& bench, const Training& training, const Cand
   const Outcome<ResolvedLayout> layout = resolve_layout(context.model, recipe);
   if (!layout.ok()) return detail;
   const MemoryCase at{context.model, training, recipe, context.rules, context.cluster.gpu, *layout};
-  for (std::int32_t stage = 0; stage < recipe.pp; ++stage) detail.stages.push_back(stage_memory(at, stage));
+  for (std::int32_t stage = 0; stage < recipe.pp; ++stage) {
+    detail.stages.push_back(stage_memory(at, stage));
+    detail.verdicts.push_back(judge(detail.stages.back(), context.cluster.gpu, context.requirements.memory_margin_share));
+  }
 
   const operators::RankShape shape = operators::rank_shape(context, recipe);
   detail.shard.tokens_per_rank = training.sequence.count() / recipe.cp;
