@@ -1,0 +1,107 @@
+// The commands that README.md shows, run as it shows them; and what every example answers.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "tests/cli/child.h"
+
+namespace cpfit::cli_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The lines of README.md that call the built binary, as words after it; comments and continuation marks cut off.
+std::vector<Words> readme_commands() {
+  std::vector<Words> commands;
+  for (std::string line : lines_of(read_file(std::string(CPFIT_SOURCE_DIR) + "/README.md"))) {
+    if (!line.starts_with("build/cli/cpfit ")) continue;
+    line = line.substr(0, line.find(" #"));
+    Words words;
+    std::string word;
+    bool quoted = false;
+    for (const char c : line + " ") {
+      if (c == '"')
+        quoted = !quoted;
+      else if (c != ' ' || quoted)
+        word += c;
+      else if (!word.empty())
+        words.push_back(std::exchange(word, ""));
+    }
+    words.erase(words.begin());
+    commands.push_back(words);
+  }
+  return commands;
+}
+
+TEST(Readme, EveryCommandRuns) {
+  const Folder folder;
+  const std::string mine = folder.file("my.toml", read_file(example("llama3-8b-128k-1node")));
+  const std::vector<Words> commands = readme_commands();
+  ASSERT_GE(commands.size(), 5u) << "README.md shows how the program is called";
+  for (Words words : commands) {
+    for (std::string& word : words) {
+      if (word == "my.toml") word = mine;
+      if (word == "build/cpfit.sqlite") word = folder / "cpfit.sqlite";
+    }
+    SCOPED_TRACE(testing::PrintToString(words));
+    const Said said = cpfit(words);
+    // A recipe may be shown because it does not fit: that is an answer.
+    EXPECT_TRUE(said.exit_code == 0 || (words[0] == "simulate" && said.exit_code == 3)) << said.exit_code << said.err;
+    EXPECT_FALSE(said.out.empty());
+    EXPECT_EQ(said.err, "");
+  }
+}
+
+TEST(Readme, ThePartsItPromisesAreThere) {
+  const Said said = cpfit({"plan", example("llama3-8b-128k-1node")});
+  ASSERT_EQ(said.exit_code, 0) << said.err;
+  for (const char* part : {"\nVerdict\n", "\nShip: ", "\nWhy not the neighbours\n", "\nWhere context parallelism starts to pay\n",
+                           "\nBest recipes ", "\nControlled sweep ", " recipes considered, "}) {
+    EXPECT_THAT(said.out, HasSubstr(part));
+  }
+}
+
+TEST(Examples, AnswerInWholeSentencesOnAPageOf100Columns) {
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(CPFIT_SOURCE_DIR) + "/examples")) {
+    if (entry.path().extension() != ".toml") continue;
+    SCOPED_TRACE(entry.path().string());
+    const Said said = cpfit({"plan", entry.path().string(), "--no-crossover"});
+    EXPECT_TRUE(said.exit_code == 0 || said.exit_code == 3) << said.err;
+    EXPECT_THAT(said.out, Not(testing::ContainsRegex("[^a-z](nan|inf)[^a-z]")));
+    EXPECT_THAT(said.out, Not(HasSubstr("-0.0 %")));
+    bool prose = false;
+    for (const std::string& line : lines_of(said.out)) {
+      if (line == "Verdict" || line == "Why not the neighbours") prose = true;
+      if (line.empty()) prose = false;
+      EXPECT_TRUE(!prose || line.size() <= 100u) << line;
+      EXPECT_FALSE(line.ends_with(" ")) << "blanks at the end of: " << line;
+    }
+  }
+}
+
+TEST(Plan, WhatToDoNextCanBePasted) {
+  const Folder folder;
+  const std::string scenario = folder.file("s.toml", small_scenario("[recipe]\nmicro_batch = 2\n"));
+  const Said said = cpfit({"plan", scenario, "--no-crossover"});
+  ASSERT_EQ(said.exit_code, 0) << said.err << said.out;
+  const std::string mark = "--recipe \"";
+  const std::size_t begin = said.out.find(mark);
+  ASSERT_NE(begin, std::string::npos) << said.out;
+  const std::string recipe = said.out.substr(begin + mark.size(), said.out.find('"', begin + mark.size()) - begin - mark.size());
+  EXPECT_THAT(recipe, HasSubstr("micro_batch=1")) << "the scenario's own value is another";
+  const Said simulated = cpfit({"simulate", scenario, "--ledger", "--recipe", recipe});
+  EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+  EXPECT_THAT(simulated.out, HasSubstr("It fits"));
+}
+
+}  // namespace
+}  // namespace cpfit::cli_test

@@ -1,0 +1,208 @@
+// Wrong input of each kind: the message says what, where and how to repair; the exit code tells input (2) from the world (1).
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/cli/child.h"
+
+namespace cpfit::cli_test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Exit code 2, nothing on standard output, and a message with all of `parts`, in the form "cpfit...: what" and a repair below.
+void refuses(const Words& words, const std::vector<std::string>& parts) {
+  SCOPED_TRACE(testing::PrintToString(words));
+  const Said said = cpfit(words);
+  EXPECT_EQ(said.exit_code, 2) << "signal " << said.signal << ": " << said.err;
+  EXPECT_EQ(said.out, "");
+  EXPECT_TRUE(said.err.starts_with("cpfit")) << said.err;
+  EXPECT_THAT(said.err, HasSubstr("\n       ")) << "a repair";
+  for (const std::string& part : parts) EXPECT_THAT(said.err, HasSubstr(part));
+}
+
+TEST(Usage, TellsTheCommandAndWhatWasMeant) {
+  refuses({}, {"a command is missing", "plan", "validate"});
+  refuses({"plann", "x.toml"}, {"'plann'", "did you mean 'plan'?"});
+  refuses({"runs", "shwo"}, {"cpfit runs", "did you mean 'show'?"});
+  refuses({"presets"}, {"models", "gpus"});
+  refuses({"plan"}, {"cpfit plan", "scenario is required", "cpfit plan --help"});
+  refuses({"plan", example("llama3-8b-128k-1node"), "--jsn"}, {"--jsn", "did you mean '--json'?"});
+  refuses({"plan", example("llama3-8b-128k-1node"), "--top", "0"}, {"--top", "1 to 1000"});
+  refuses({"plan", example("llama3-8b-128k-1node"), "--db", ""}, {"--db", "empty"});
+  refuses({"runs", "show", "abc"}, {"run", "abc"});
+}
+
+TEST(ScenarioTrouble, NamesLineColumnAndRepair) {
+  const Folder folder;
+  const auto with = [&](const std::string& what, const std::string& instead) {
+    std::string text = small_scenario();
+    const std::size_t at = text.find(what);
+    EXPECT_NE(at, std::string::npos);
+    return folder.file("s.toml", text.replace(at, what.size(), instead));
+  };
+  refuses({"plan", folder.file("m.toml", "name = \"t\"\nmodel = {preset = \n")}, {"m.toml:2:19"});
+  refuses({"plan", with("sequence_length", "sequnce_length")},
+          {"s.toml:5:", "sequnce_length", "did you mean 'sequence_length'?"});
+  refuses({"plan", with("[training]", "[trainig]")}, {"trainig", "did you mean 'training'?"});
+  refuses({"plan", with("\"128k\"", "\"128kb\"")}, {"s.toml:5:", "128kb", "128k"});
+  refuses({"plan", with("\"128k\"", "1000000000000000000")}, {"s.toml:5:", "1000000000000000000"});
+  refuses({"plan", with("\"128k\"", "9223372036854775808")}, {"s.toml:5:", "9223372036854775808"});
+  refuses({"plan", with("\"128k\"", "-5")}, {"s.toml:5:", "-5"});
+  refuses({"plan", with("\"llama3-8b\"", "\"llama3-8b\", layers = 1000000000")}, {"s.toml:2:", "1000000000", "16777216"});
+  refuses({"plan", with("nodes = 1", "nodes = 1000000000")}, {"s.toml:3:", "1000000000"});
+  refuses({"plan", with("nodes = 1", "nodes = 1, gpu_memory = \"80\"")}, {"s.toml:3:", "80 GiB"});
+  refuses({"plan", with("llama3-8b", "llama3-8bb")}, {"llama3-8bb", "did you mean \"Llama-3-8B\"?"});
+  refuses({"plan", with("dgx-h100", "dgx-h10")}, {"dgx-h10", "did you mean 'dgx-h100'?"});
+  refuses({"plan", with("global_batch = 8", "global_batch = 8\nframework = \"megatron\"")}, {"megatron-core"});
+  refuses({"plan", folder / "missing.toml"}, {"missing.toml", "cannot be opened"});
+  refuses({"plan", folder / "."}, {"folder"});
+  refuses({"plan", CPFIT_BINARY}, {"docs/scenario.md"});
+}
+
+TEST(ModelTrouble, OfAConfigIsNamed) {
+  const Folder folder;
+  const auto scenario = [&](const std::string& config) {
+    std::string text = small_scenario();
+    const std::string what = "preset = \"llama3-8b\"";
+    return folder.file("s.toml", text.replace(text.find(what), what.size(), "config = \"" + config + "\""));
+  };
+  const std::string fixtures = std::string(CPFIT_SOURCE_DIR) + "/tests/fixtures/config_json/";
+  refuses({"plan", scenario(fixtures + "missing_fields.json")}, {"num_hidden_layers", "missing"});
+  refuses({"plan", scenario(fixtures + "moe_mixtral.json")}, {"mixture-of-experts"});
+  refuses({"plan", scenario(fixtures + "malformed.json")}, {"not valid JSON"});
+  refuses({"plan", scenario(CPFIT_BINARY)}, {"not valid JSON"});
+  refuses({"plan", scenario(folder / "none.json")}, {"cannot be read"});
+  refuses({"plan", scenario(folder.file("deep.json", std::string(200'000, '[')))}, {"not valid JSON"});
+}
+
+TEST(DegreesTrouble, AreAResultNotAMistake) {
+  const Folder folder;
+  for (const char* search : {"[search]\ncp = [3]\n", "[search]\ncp = 4096\n", "[search]\ntp = 7\n"}) {
+    SCOPED_TRACE(search);
+    const Said said = cpfit({"plan", folder.file("s.toml", small_scenario(search))});
+    EXPECT_EQ(said.exit_code, 3) << said.err;
+    EXPECT_THAT(said.out, HasSubstr("No set of degrees that [search] and [recipe] allow"));
+    EXPECT_THAT(said.out, Not(HasSubstr("()"))) << "no sentence with a hole in it";
+  }
+}
+
+TEST(RecipeTrouble, NamesTheKeyAndWhatItMayBe) {
+  const std::string scenario = example("llama3-8b-128k-1node");
+  const auto simulate = [&](const std::string& recipe, const std::vector<std::string>& parts) {
+    std::vector<std::string> all = parts;
+    all.emplace_back("--recipe");
+    refuses({"simulate", scenario, "--recipe", recipe}, all);
+  };
+  simulate("", {"dp must be 8"});
+  simulate("tp", {"KEY=VALUE"});
+  simulate("tp=x", {"'x'", "whole number"});
+  simulate("tp=0", {"below 1"});
+  simulate("tp=99999999999999999999", {"larger than"});
+  simulate("tpp=2", {"did you mean 'tp'?"});
+  simulate("tp=2,tp=4", {"twice"});
+  simulate("tp=2,cp=4,cp_comm=ring", {"ring", "p2p"});
+  simulate("tp=3,cp=4", {"heads", "not 8 GPUs"});
+  simulate("cp=8,stage_layout=explicit=1/2", {"stage_layout"});
+  simulate("cp=8,framework=nix", {"nix"});
+  simulate("tp=65536,cp=65536,pp=65536,dp=65536", {"16777216"});
+  refuses({"simulate", scenario, "--recipe", "cp=8", "--ledger", "--stage", "5"}, {"--stage", "stage 5", "0 to 0"});
+  refuses({"simulate", scenario, "--recipe", "cp=8", "--ledger", "--stage", "-1"}, {"--stage"});
+}
+
+TEST(CurveTrouble, NamesTheRange) {
+  const std::string scenario = example("llama3-8b-128k-1node");
+  for (const char* lengths :
+       {"", "garbage", "4k..", "1M..4k", "0..4k", "4k..1Q", "4k,,8k", "-4k..8k", "9223372036854775807", "0"}) {
+    refuses({"curve", scenario, "--seq", lengths}, {"--seq"});
+  }
+  refuses({"curve", scenario, "--cp", "0"}, {"--cp"});
+  refuses({"curve", scenario, "--recipe", "framework=nix"}, {"--recipe", "nix"});
+  const Said nothing = cpfit({"curve", scenario, "--recipe", "tp=3,cp=1", "--seq", "4k"});
+  EXPECT_EQ(nothing.exit_code, 3) << "no point is legal";
+  EXPECT_THAT(nothing.out, HasSubstr("heads"));
+}
+
+TEST(TopologyTrouble, IsNamed) {
+  const Folder folder;
+  refuses({"topology", "show", "dgx-h10"}, {"dgx-h10"});
+  refuses({"topology", "show", folder / "none.json"}, {"none.json"});
+  refuses({"topology", "show", folder / "."}, {"folder"});
+  refuses({"topology", "check", folder.file("m.json", "{\"schema\": \"cpfit-topology/1\",")}, {"m.json:1:", "JSON"});
+  refuses({"topology", "show", "dgx-h100", "--nodes", "1000000"}, {"16384"});
+  refuses({"topology", "show", "dgx-h100", "--cp", "100"}, {"--cp", "100 GPUs"});
+}
+
+TEST(ValidateTrouble, IsNamed) {
+  const Folder folder;
+  refuses({"validate", folder.file("u.csv", "a,b,c\n1,2,3\n")}, {"u.csv:1", "columns"});
+  refuses({"validate", folder.file("e.csv", "")}, {"empty"});
+  refuses({"validate", folder.file("q.csv", "a,\"b\n1,2\n")}, {"q.csv:1", "never closed"});
+  refuses({"validate", folder.file("h.csv", "gpu,model\n" + std::string(20'000'000, 'x') + ",y\n")}, {"h.csv:1"});
+  refuses({"validate", folder / "none.csv"}, {"none.csv"});
+  refuses({"validate", folder / "."}, {"folder"});
+  refuses({"validate", CPFIT_BINARY}, {"cpfit:"});
+}
+
+/// Exit code 1 and a sentence with the reason and a repair.
+void fails(const Said& said, const std::vector<std::string>& parts) {
+  EXPECT_EQ(said.exit_code, 1) << "signal " << said.signal << ": " << said.err;
+  EXPECT_TRUE(said.err.starts_with("cpfit: ")) << said.err;
+  for (const std::string& part : parts) EXPECT_THAT(said.err, HasSubstr(part));
+}
+
+TEST(DatabaseTrouble, LeavesForeignFilesAlone) {
+  const Folder folder;
+  const std::string scenario = folder.file("s.toml", small_scenario());
+  const std::string picture = folder.file("a.png", "\x89PNG\r\n\x1a\n" + std::string(5000, 'x'));
+  const std::string before = read_file(picture);
+  fails(cpfit({"plan", scenario, "--db", picture}), {"a.png", "not a SQLite database", "--db"});
+  fails(cpfit({"runs", "list", "--db", picture}), {"a.png"});
+  EXPECT_EQ(read_file(picture), before);
+  fails(cpfit({"runs", "list", "--db", folder / "none.sqlite"}), {"no such file"});
+  fails(cpfit({"plan", scenario, "--db", folder / "."}), {"folder"});
+  fails(cpfit({"plan", scenario, "--db", folder / "none/a.sqlite"}), {"does not exist", "mkdir -p"});
+}
+
+TEST(DatabaseTrouble, OfADamagedFileIsNamed) {
+  const Folder folder;
+  const std::string scenario = folder.file("s.toml", small_scenario()), database = folder / "a.sqlite";
+  ASSERT_EQ(cpfit({"plan", scenario, "--no-crossover", "--db", database}).exit_code, 0);
+  std::filesystem::resize_file(database, 20'000);
+  fails(cpfit({"runs", "list", "--db", database}), {"damaged", "recover"});
+  fails(cpfit({"plan", scenario, "--db", database}), {"damaged"});
+}
+
+TEST(DatabaseTrouble, OfAReadOnlyFolderIsNamed) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const Folder folder;
+  const std::string scenario = folder.file("s.toml", small_scenario());
+  ASSERT_EQ(mkdir((folder / "locked").c_str(), 0500), 0);
+  fails(cpfit({"plan", scenario, "--db", folder / "locked/a.sqlite"}), {"locked"});
+}
+
+TEST(OutputTrouble, ExitsWithOneAndNamesWhatIsStored) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  const Folder folder;
+  const std::string scenario = folder.file("s.toml", small_scenario()), database = folder / "a.sqlite";
+  for (const Words& words : std::vector<Words>{{"--help"},
+                                               {"presets", "models"},
+                                               {"presets", "rates"},
+                                               {"plan", scenario, "--no-crossover"},
+                                               {"plan", scenario, "--no-crossover", "--json"},
+                                               {"simulate", scenario, "--recipe", "cp=8"},
+                                               {"topology", "show", "dgx-h100"}}) {
+    SCOPED_TRACE(testing::PrintToString(words));
+    fails(cpfit(words, "/dev/full"), {"standard output could not be written", "No space left"});
+  }
+  fails(cpfit({"plan", scenario, "--no-crossover", "--db", database}, "/dev/full"),
+        {"standard output could not be written", "cpfit runs show 1 --db " + database});
+  EXPECT_EQ(cpfit({"runs", "show", "1", "--db", database}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace cpfit::cli_test
