@@ -4,6 +4,7 @@ find_package(fmt REQUIRED CONFIG)
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(tomlplusplus REQUIRED CONFIG)
 find_package(Boost 1.74 REQUIRED CONFIG)      # Boost.Graph, headers only, private to model/cluster
+find_package(pugixml REQUIRED CONFIG)         # model/cluster/import: NCCL and hwloc XML
 find_package(TBB REQUIRED CONFIG)             # sim
 find_package(Eigen3 REQUIRED CONFIG)          # calibrate/fit
 find_package(Ceres REQUIRED CONFIG)           # calibrate/fit

@@ -43,6 +43,7 @@ Entry read(const PresetTable& row) {
   gpu.sm_count = static_cast<std::int32_t>(row.number("sm_count"));
   gpu.l2 = row.bytes("l2");
   gpu.scale_up = row.rate("scale_up");
+  gpu.scale_up_links = static_cast<std::int32_t>(row.number("links"));
   gpu.pcie = row.rate("pcie");
   gpu.scale_up_link = row.text("scale_up_link");
   gpu.source = row.text("source");

@@ -27,7 +27,8 @@ struct Gpu {
   BytesPerSecond pcie;        // x16, one direction
   std::string scale_up_link;  // link class in links/rates: "nvlink4", "xgmi3", ""
   std::string source;
-  bool assumed = false;  // some field rests on no read source
+  std::int32_t scale_up_links = 0;  // NVLinks or xGMI links that make up `scale_up`
+  bool assumed = false;             // some field rests on no read source
 };
 
 [[nodiscard]] std::vector<Gpu> gpu_presets();

@@ -30,17 +30,32 @@ std::int32_t scale_up_lanes(const Topology& topology, std::int64_t a, std::int64
   return lanes;
 }
 
-std::string host_code(const Topology& topology, std::int32_t from, std::int32_t to) {
+/// Vertices that stand for a host bridge: a PCIe switch joined to a CPU by a local link.
+std::vector<bool> host_bridges(const Topology& topology) {
+  std::vector<bool> found(topology.vertices().size());
+  for (const Link& link : topology.links()) {
+    found[at(link.from)] = found[at(link.from)] || (link.link_class == LinkClass::kLocal &&
+                                                    topology.vertices()[at(link.from)].kind == VertexKind::kPcieSwitch &&
+                                                    topology.vertices()[at(link.to)].kind == VertexKind::kCpu);
+  }
+  return found;
+}
+
+std::string host_code(const Topology& topology, const std::vector<bool>& bridges, std::int32_t from, std::int32_t to) {
   const std::vector<std::int32_t> path = topology.host_path(from, to);
   if (path.empty()) return "-";
   int cpus = 0, switches = 0;
+  bool bridge = false;
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-    const VertexKind kind = topology.vertices()[at(topology.links()[at(path[i])].to)].kind;
+    const std::int32_t vertex = topology.links()[at(path[i])].to;
+    const VertexKind kind = topology.vertices()[at(vertex)].kind;
+    bridge = bridge || bridges[at(vertex)];
     cpus += kind == VertexKind::kCpu ? 1 : 0;
     switches += kind == VertexKind::kPcieSwitch ? 1 : 0;
   }
   if (cpus > 1) return "SYS";
   if (cpus == 1) return "NODE";
+  if (bridge) return "PHB";
   return switches > 1 ? "PXB" : "PIX";
 }
 
@@ -92,6 +107,7 @@ ConnectionMatrix connection_matrix(const Topology& topology, std::int32_t node) 
     const Vertex& vertex = topology.vertices()[v];
     if (vertex.node == node && vertex.kind == VertexKind::kNic) devices.push_back({static_cast<std::int32_t>(v), -1});
   }
+  const std::vector<bool> bridges = host_bridges(topology);
   ConnectionMatrix matrix;
   for (const Device& device : devices) {
     const Vertex& vertex = topology.vertices()[at(device.vertex)];
@@ -108,7 +124,7 @@ ConnectionMatrix connection_matrix(const Topology& topology, std::int32_t node) 
       } else if (lanes > 0) {
         row.push_back(fmt::format("{}{}", xgmi ? "XGMI" : "NV", lanes));
       } else {
-        row.push_back(host_code(topology, a.vertex, b.vertex));
+        row.push_back(host_code(topology, bridges, a.vertex, b.vertex));
       }
     }
   }

@@ -14,8 +14,8 @@
 namespace cpfit {
 
 /// Codes between the GPUs and NICs of one host, computed from the graph:
-///   X self, NV<n> n NVLinks (to a switch: all of the GPU's), XGMI<n>, PIX one PCIe switch, PXB several, NODE one CPU, SYS
-///   several,
+///   X self, NV<n> n NVLinks (to a switch: all of the GPU's), XGMI<n>, PIX one PCIe switch, PXB several, PHB one
+///   host bridge (a switch joined to a CPU by a local link), NODE one CPU, SYS several,
 ///   "-" no path. A relaying GPU is not shown (as nvidia-smi does not).
 struct ConnectionMatrix {
   std::vector<std::string> names;               // "GPU0", "NIC0": n
