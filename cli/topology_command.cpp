@@ -1,13 +1,13 @@
 // cpfit topology: the graph of a preset or file, its links, where rings cross nodes, and what looks wrong about it.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
+#include "cli/topology_import_command.h"
 #include "model/cluster/cluster.h"
 #include "model/cluster/topology_check.h"
 #include "model/cluster/topology_text.h"
@@ -19,19 +19,11 @@ namespace {
 
 struct TopologyArguments {
   std::string what;
-  std::int64_t nodes = 0;
+  ImportOptions options;  // nodes, and what files of other tools leave open
   std::int32_t tp = 1;
   std::int32_t cp = 0;
   bool json = false;
 };
-
-/// A preset by name, else a topology file.
-Outcome<Cluster> find_cluster(const TopologyArguments& arguments) {
-  const bool looks_like_file = arguments.what.find('/') != std::string::npos || arguments.what.ends_with(".json") ||
-                               std::filesystem::is_regular_file(arguments.what);
-  if (looks_like_file) return load_cluster(arguments.what, arguments.nodes);
-  return build_cluster(arguments.what, arguments.nodes > 0 ? arguments.nodes : 1);
-}
 
 Json graph_json(const Cluster& cluster) {
   const Topology& topology = *cluster.topology;
@@ -66,7 +58,7 @@ Json hop_json(const HopNetwork& hop) {
 }
 
 int run_show(const TopologyArguments& arguments) {
-  const Outcome<Cluster> cluster = find_cluster(arguments);
+  const Outcome<Cluster> cluster = find_topology(arguments.what, arguments.options);
   if (!cluster.ok()) {
     print_problems(cluster.problems());
     return kBadInput;
@@ -108,7 +100,7 @@ int run_show(const TopologyArguments& arguments) {
 }
 
 int run_check(const TopologyArguments& arguments) {
-  const Outcome<Cluster> cluster = find_cluster(arguments);
+  const Outcome<Cluster> cluster = find_topology(arguments.what, arguments.options);
   if (!cluster.ok()) {
     print_problems(cluster.problems());
     return kBadInput;
@@ -138,9 +130,12 @@ void add_topology(CLI::App& app, int& exit_code) {
   const auto add = [&](const char* name, const char* what, int (*run)(const TopologyArguments&), bool ring) {
     auto arguments = std::make_shared<TopologyArguments>();
     CLI::App* sub = command->add_subcommand(name, what);
-    sub->add_option("cluster", arguments->what, "Preset (cpfit presets clusters) or topology file (docs/topology.md)")
+    sub->add_option("cluster", arguments->what,
+                    "Preset (cpfit presets clusters) or topology file, of cpfit or another tool (docs/topology.md)")
         ->required();
-    sub->add_option("--nodes", arguments->nodes, "Nodes (default: 1, or what the file says)")->check(CLI::Range(1, 1 << 20));
+    sub->add_option("--nodes", arguments->options.nodes, "Nodes (default: 1, or what the file says)")
+        ->check(CLI::Range(1, 1 << 20));
+    add_import_options(*sub, arguments->options);
     if (ring) {
       sub->add_option("--tp", arguments->tp, "Tensor-parallel degree: stride of the ring")
           ->capture_default_str()
@@ -152,6 +147,7 @@ void add_topology(CLI::App& app, int& exit_code) {
   };
   add("show", "Matrix, links, ring hops, and the slow hop another placement avoids", run_show, true);
   add("check", "What is suspicious: unreachable pairs, asymmetric links, missing NICs, wrong capacities", run_check, false);
+  add_topology_import(*command, exit_code);
 }
 
 }  // namespace cpfit::cli

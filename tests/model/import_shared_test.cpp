@@ -2,6 +2,7 @@
 // count in it. Matrices of nvidia-smi must come back out of the graph code by code.
 #include <gmock/gmock.h>
 
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -192,6 +193,40 @@ TEST(ImportSamples, KnownMachines) {
   // OCI's 18 ports: each GPU has one card of two ports.
   const ConnectionMatrix oci = matrix_of("smi_topo/24_8xa100_18nic_oci.txt", "");
   EXPECT_EQ(oci.names.size(), 8U + 2 + 8);  // two host ports at SYS stay alone
+}
+
+/// What `gzip -dc` makes of a file; empty where there is no gzip.
+std::string unpacked(const std::string& path) {
+  std::string text;
+  FILE* pipe = popen(("gzip -dc '" + path + "' 2>/dev/null").c_str(), "r");
+  if (pipe == nullptr) return text;
+  std::vector<char> piece(1 << 16);
+  for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;) text.append(piece.data(), got);
+  pclose(pipe);
+  return text;
+}
+
+// The whole fabric: 31 leaves and 9 spines; 109 hosts show four named adapters, 11 show three and two are management hosts; each
+// leaf serves one adapter number, so a host's NICs go to four leaves.
+TEST(ImportSamples, WholeFabric) {
+  const std::string file = kSamples + "/ibnet/dgx_h100_ndr_fabric.ibnetdiscover.gz";
+  CPFIT_REQUIRE_SHARED(file);
+  const std::string text = unpacked(test::shared_path(file));
+  if (text.empty()) GTEST_SKIP() << "needs gzip to unpack the sample";
+  const Outcome<ImportedCluster> made = read_any_topology(text, "fabric", {"H100"});
+  ASSERT_TRUE(made.ok()) << to_text(made.problems().front());
+  EXPECT_EQ(made->cluster.nodes, 109);
+  std::map<VertexKind, int> kinds;
+  for (const Vertex& vertex : made->cluster.topology->vertices()) ++kinds[vertex.kind];
+  EXPECT_EQ(kinds[VertexKind::kLeaf], 31);
+  EXPECT_EQ(kinds[VertexKind::kSpine], 9);
+  EXPECT_EQ(kinds[VertexKind::kNic], 4 * 109);
+  for (const Problem& finding : check_topology(made->cluster)) EXPECT_FALSE(is_error(finding)) << to_text(finding);
+  for (const Link& link : made->cluster.topology->links()) {  // 4xNDR throughout
+    if (link.link_class == LinkClass::kNic) {
+      EXPECT_DOUBLE_EQ(link.capacity.value(), 50e9);
+    }
+  }
 }
 
 TEST(ImportSamples, RingsOfLogsAndGraphs) {

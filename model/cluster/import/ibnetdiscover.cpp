@@ -154,6 +154,7 @@ class FabricReader {
       const Port& at = is_switch(a.id) ? a : b;
       const std::string& description = names_[adapter.id];
       if (description.find("Aggregation Node") != std::string::npos) continue;  // inside the switch
+      fabric.switches[static_cast<std::size_t>(number_[at.id])].leaf = true;
       const std::vector<std::string_view> words = scan::words(description);
       if (words.size() != 2 || words[1].find_first_of("0123456789") == std::string_view::npos || !(rate.value() > 0)) {
         unnamed.insert(adapter.id);
@@ -188,7 +189,6 @@ class FabricReader {
       for (const auto& [device, port] : found[name]) host.ports.push_back(port);
       std::sort(host.ports.begin(), host.ports.end(),
                 [](const auto& a, const auto& b) { return scan::natural_less(a.label, b.label); });
-      for (const auto& port : host.ports) fabric.switches[static_cast<std::size_t>(port.fabric_switch)].leaf = true;
       fabric.hosts.push_back(std::move(host));
     }
   }
