@@ -99,6 +99,36 @@ Problem unknown_columns(const CsvTable& csv) {
           fmt::format("nearest is {}: it also needs {}", nearest.name, missing)};
 }
 
+/// Cells that hold a number or nothing in every table of training runs. An unreadable one is not a blank: the row is refused.
+constexpr std::string_view kNumericColumns[] = {"layers",
+                                                "hidden",
+                                                "ffn_hidden",
+                                                "heads",
+                                                "kv_heads",
+                                                "vocab",
+                                                "seq_len",
+                                                "micro_batch",
+                                                "global_batch",
+                                                "tp",
+                                                "pp",
+                                                "vpp",
+                                                "cp",
+                                                "dp",
+                                                "nodes_or_gpus",
+                                                "step_time_s",
+                                                "tokens_per_s_per_gpu",
+                                                "tflops_per_gpu"};
+
+/// The first cell that is neither blank nor a number above 0, as a sentence; empty when all are.
+std::string unreadable_cell(const published::Row& row, const CsvTable& csv) {
+  for (const std::string_view column : kNumericColumns) {
+    if (!csv.has(column) || row.text(column).empty()) continue;
+    const std::optional<double> value = row.count(column);
+    if (!value || !(*value >= 0.0) || *value > 1e18) return fmt::format("{} is not a number: '{}'", column, row.text(column));
+  }
+  return {};
+}
+
 Outcome<MeasuredTable> read_table(const CsvTable& csv, const Family& family) {
   published::Reading reading(csv.path(), std::string(family.name));
   if (family.adapter == nullptr) {
@@ -106,7 +136,13 @@ Outcome<MeasuredTable> read_table(const CsvTable& csv, const Family& family) {
     if (!kernels) return kernels.problems();
     published::add_kernels(*kernels, reading);
   } else {
-    for (std::size_t index = 0; index < csv.size(); ++index) family.adapter(published::Row(csv.row(index)), reading);
+    for (std::size_t index = 0; index < csv.size(); ++index) {
+      const published::Row row(csv.row(index));
+      if (std::string trouble = unreadable_cell(row, csv); !trouble.empty())
+        reading.skip(row, std::move(trouble));
+      else
+        family.adapter(row, reading);
+    }
   }
   return std::move(reading).take();
 }

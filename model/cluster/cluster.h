@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +23,14 @@ struct Cluster {
   std::int64_t nodes = 1;
   std::shared_ptr<const Topology> topology;  // the whole graph; immutable
   std::string source;
+  /// Builds the same kind of cluster with another number of nodes; empty where a file draws one cluster vertex by vertex.
+  std::function<Outcome<Cluster>(std::int64_t nodes)> resized;
   [[nodiscard]] std::int64_t gpus() const { return nodes * gpus_per_node; }
 };
+
+/// The same cluster with another number of nodes: its GPU, name and overrides stay. Problem: it cannot be resized, or out of
+/// range.
+[[nodiscard]] Outcome<Cluster> with_nodes(const Cluster& cluster, std::int64_t nodes);
 
 [[nodiscard]] std::vector<std::string> cluster_preset_names();
 /// Builds a preset with that many nodes. Problems: unknown name (with the nearest), nodes out of range.

@@ -316,7 +316,23 @@ Outcome<Cluster> build_cluster(const ClusterSpec& spec, std::int64_t nodes) {
   while (domain < cluster.gpus() && cluster.topology->scale_up_component(domain) == cluster.topology->scale_up_component(0))
     ++domain;
   cluster.scale_up_domain = domain;
+  cluster.resized = [spec](std::int64_t count) { return build_cluster(spec, count); };
   return cluster;
+}
+
+Outcome<Cluster> with_nodes(const Cluster& cluster, std::int64_t nodes) {
+  if (nodes == cluster.nodes) return cluster;
+  if (!cluster.resized) {
+    return Problem{"cluster.resize", cluster.name, fmt::format("{} is drawn whole, with {} nodes", cluster.name, cluster.nodes),
+                   "describe one host and a fabric by rule (docs/topology.md), then any number of nodes can be built"};
+  }
+  Outcome<Cluster> built = cluster.resized(nodes);
+  if (!built) return built;
+  Cluster other = std::move(built).value();
+  other.name = cluster.name;
+  other.gpu = cluster.gpu;
+  other.source = cluster.source;
+  return other;
 }
 
 std::vector<std::string> cluster_preset_names() {

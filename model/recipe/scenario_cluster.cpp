@@ -54,7 +54,7 @@ std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
   const auto build = [&](std::int64_t count) {
     return built([&] { return preset ? build_cluster(*preset, count) : load_cluster(reading.resolved(*topology), count); });
   };
-  std::int64_t count = nodes.value_or(1);
+  std::int64_t count = nodes.value_or(preset ? 1 : 0);  // 0: as many as the topology file says
   if (gpus) {
     const Outcome<Cluster> one = build(1);
     if (!one) {

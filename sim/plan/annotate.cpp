@@ -4,6 +4,7 @@
 
 #include "model/quantity/text.h"
 #include "sim/plan/explain.h"
+#include "sim/screen/layer_cost.h"
 
 namespace cpfit {
 
@@ -12,11 +13,29 @@ bool is_policy_field(const std::string& field) {
   return std::any_of(std::begin(kFields), std::end(kFields), [&](const char* name) { return field == name; });
 }
 
+namespace {
+
+/// Which surfaces are asked for shapes that nobody measured; their uncertainty is doubled there.
+std::string outside_range(Workbench& bench, const Training& training, const Recipe& recipe) {
+  bench.prepare(recipe);
+  const LayerCost layer = layer_cost(bench.context(training), recipe);
+  std::string surfaces;
+  const auto add = [&](bool in_range, const char* name) {
+    if (!in_range) surfaces += (surfaces.empty() ? "" : ", ") + std::string(name);
+  };
+  add(layer.gemm_in_range, "matrix products");
+  add(layer.attention_in_range, "attention");
+  add(layer.memory_in_range, "memory-bound operators");
+  return fmt::format("shapes of {} lie outside what was measured on such a GPU: their uncertainty is widened", surfaces);
+}
+
+}  // namespace
+
 void annotate(Workbench& bench, const Training& training, const std::optional<Candidate>& control, Candidate& candidate) {
   candidate.differs.clear();
   const Verdict verdict = judge_candidate(candidate, bench.scenario().requirements);
   if (!verdict.feasible()) candidate.reasons.push_back(verdict.sentence);
-  if (!candidate.in_range) candidate.reasons.push_back("an operator lies outside the measured range of its rate surface");
+  if (!candidate.in_range) candidate.reasons.push_back(outside_range(bench, training, candidate.recipe));
   if (!control) return;
   candidate.differs = differences(control->recipe, candidate.recipe);
   if (candidate.verdict.fit != Fit::kFits || control->verdict.fit == Fit::kFits) return;

@@ -51,6 +51,8 @@ Crossover find_crossover(Workbench& bench, const Candidate& ship, std::int64_t s
   std::erase_if(axes.cp, [&](std::int32_t cp) { return cp > largest_cp; });
 
   Crossover crossover;
+  if (axes.cp.empty() || axes.cp.front() != 1) return crossover;  // the scenario leaves no CP=1 recipe to compare with
+  bool compared = false;
   crossover.held_constant = fmt::format(
       "{} GPUs, about {} tokens per step, recompute={}, micro_batch={}, state_sharding={}, precision={}; tp, pp, dp and cp "
       "searched",
@@ -69,12 +71,13 @@ Crossover find_crossover(Workbench& bench, const Candidate& ship, std::int64_t s
       double& fastest = candidate.recipe.cp == 1 ? fastest_without : fastest_with;
       fastest = std::max(fastest, candidate.tokens_per_second_per_gpu);
     }
-    if (crossover.needed_at_tokens == 0 && legal_without && fastest_without == 0.0 && fastest_with > 0.0)
-      crossover.needed_at_tokens = length;
+    if (!legal_without) continue;  // nothing to compare with at this length
+    compared = true;
+    if (crossover.needed_at_tokens == 0 && fastest_without == 0.0 && fastest_with > 0.0) crossover.needed_at_tokens = length;
     if (crossover.faster_at_tokens == 0 && fastest_with > fastest_without) crossover.faster_at_tokens = length;
     if (crossover.needed_at_tokens > 0 && crossover.faster_at_tokens > 0) break;
   }
-  return crossover;
+  return compared ? crossover : Crossover{};
 }
 
 std::vector<SweepPointOrReason> controlled_sweep(const Scenario& scenario, const RateSet& rates, const Recipe& base,
@@ -95,7 +98,7 @@ std::vector<SweepPointOrReason> controlled_sweep(const Scenario& scenario, const
       // Below one node the recipe leaves GPUs of its node idle; above, whole nodes of the same kind are added.
       const std::int64_t per_node = scenario.cluster.gpus_per_node;
       if (gpus % per_node == 0) {
-        Outcome<Cluster> cluster = build_cluster(scenario.cluster.name, gpus / per_node);
+        Outcome<Cluster> cluster = with_nodes(scenario.cluster, gpus / per_node);
         if (cluster.ok())
           grown.cluster = std::move(cluster).value();
         else

@@ -15,7 +15,8 @@ namespace cpfit {
 
 /// Shortest sequence at which no CP=1 recipe fits, and at which some CP>1 recipe is faster than the best CP=1 recipe at equal
 /// GPUs, under the policy of `ship` (recompute, precision, micro-batch, state sharding, CP strategy). Lengths are evaluated on a
-/// ladder (every power of two and its quarters), never bisected: feasible sets need not be intervals.
+/// ladder (every power of two and its quarters), never bisected: feasible sets need not be intervals. Without a legal CP=1 recipe
+/// at any length there is nothing to compare: the result is empty, held_constant included.
 [[nodiscard]] Crossover find_crossover(Workbench& bench, const Candidate& ship, std::int64_t shortest, std::int64_t longest);
 
 /// Lengths of the ladder from shortest to longest, quarters of an octave, rounded to multiples of `multiple`.

@@ -104,8 +104,8 @@ void add_outer_levers(const Workbench& bench, const Training& training, const Ca
   Scenario grown = scenario;
   grown.search.dp.clear();
   for (int doubling = 1; doubling <= kNodeDoublings; ++doubling) {
-    Outcome<Cluster> cluster = build_cluster(scenario.cluster.name, scenario.cluster.nodes << doubling);
-    if (!cluster.ok()) break;  // a topology file describes one cluster: it cannot be grown
+    Outcome<Cluster> cluster = with_nodes(scenario.cluster, scenario.cluster.nodes << doubling);
+    if (!cluster.ok()) break;  // drawn whole, or beyond what can be built
     grown.cluster = std::move(cluster).value();
     Workbench larger = bench.with(grown);
     const std::optional<Candidate> found = fastest_feasible(larger, training, base.recipe.recompute);

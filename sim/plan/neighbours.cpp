@@ -11,9 +11,15 @@ namespace cpfit {
 
 namespace {
 
-std::string degrees(const Recipe& recipe) {
+/// The degrees of a recipe and every other key in which it differs from the ship: "cp=2 tp=4 pp=1 dp=2 vpp=8".
+std::string name_beside(const Recipe& recipe, const Recipe& ship) {
   std::string text = fmt::format("cp={} tp={} pp={} dp={}", recipe.cp, recipe.tp, recipe.pp, recipe.dp);
-  if (recipe.cp > 1 && recipe.cp_comm != CpComm::kP2p) text += fmt::format(" ({})", name_of(recipe.cp_comm));
+  const std::string complete = to_complete_text(recipe) + ",";  // "key=value," for every key
+  for (const std::string& key : differences(ship, recipe)) {
+    const bool named = key == "cp" || key == "tp" || key == "pp" || key == "dp";
+    const std::size_t at = named ? std::string::npos : ("," + complete).find("," + key + "=");
+    if (at != std::string::npos) text += " " + complete.substr(at, complete.find(',', at) - at);
+  }
   return text;
 }
 
@@ -26,7 +32,7 @@ Neighbour compare(const Candidate& other, const Candidate& ship, const Requireme
     neighbour.rule = verdict.rule;
     neighbour.amount = verdict.amount;
     neighbour.unit = verdict.unit;
-    neighbour.sentence = verdict.sentence + fmt::format(" ({})", degrees(other.recipe));
+    neighbour.sentence = verdict.sentence + fmt::format(" ({})", name_beside(other.recipe, ship.recipe));
     return neighbour;
   }
   const double slower = other.time.step() / ship.time.step() - 1.0;
@@ -34,12 +40,12 @@ Neighbour compare(const Candidate& other, const Candidate& ship, const Requireme
   neighbour.unit = "share";
   if (slower > 0.0) {
     neighbour.rule = "slower";
-    neighbour.sentence =
-        fmt::format("{} fits and hides its traffic, but its step is {} longer", degrees(other.recipe), print_share(slower));
+    neighbour.sentence = fmt::format("{} fits and hides its traffic, but its step is {} longer",
+                                     name_beside(other.recipe, ship.recipe), print_share(slower));
   } else {
     neighbour.rule = "larger_cp";
     neighbour.sentence = fmt::format("{} fits and hides its traffic and is {} faster: within the tolerance, and cp={} is enough",
-                                     degrees(other.recipe), print_share(-slower), ship.recipe.cp);
+                                     name_beside(other.recipe, ship.recipe), print_share(-slower), ship.recipe.cp);
   }
   return neighbour;
 }
@@ -124,7 +130,7 @@ std::vector<Neighbour> explain_neighbours(Workbench& bench, const Training& trai
     neighbour.candidate.recipe = recipe;
     neighbour.rule = first.code;
     neighbour.unit = "";
-    neighbour.sentence = fmt::format("{} is not legal: {}", degrees(recipe), first.message);
+    neighbour.sentence = fmt::format("{} is not legal: {}", name_beside(recipe, ship.recipe), first.message);
     neighbours.push_back(neighbour);
   }
   return neighbours;

@@ -54,19 +54,27 @@ std::string control_sentence(const PlanResult& result) {
 std::string answer(const PlanResult& result, const Scenario& scenario) {
   const std::string question = fmt::format("{} at {} tokens on {} GPUs", scenario.model.name,
                                            print_tokens(scenario.training.sequence), scenario.cluster.gpus());
+  if (result.stats.evaluated == 0) {
+    return fmt::format(
+        "{}: no recipe of the search space is legal ({} considered); the rules that refused them are counted below.", question,
+        result.stats.considered);
+  }
   if (!result.ships) {
     return fmt::format("{}: no legal recipe fits with margin, hides its ring and meets the throughput ({} recipes screened). {}",
                        question, result.stats.evaluated, control_sentence(result));
   }
   const Candidate& ship = result.ship;
+  const double exposed = exposed_cp_share(ship);
+  const std::string exposure = ship.recipe.cp == 1 ? ""
+                               : exposed < 0.001
+                                   ? ", and exposes less than 0.1 % of the step to CP traffic"
+                                   : fmt::format(", and exposes {:.1f} % of the step to CP traffic", exposed * 100.0);
   return fmt::format(
       "{}: ship {}, recompute {}, micro-batch {}. It needs {} of {} on its worst stage ({} in {}), takes {} per step, {:.0f} "
-      "tokens/s "
-      "per GPU, and exposes {} of the step to CP traffic. {}",
+      "tokens/s per GPU{}. {}",
       question, degrees(ship.recipe), to_text(ship.recipe.recompute), ship.recipe.micro_batch, print_bytes(ship.memory.device),
       print_bytes(ship.verdict.capacity), fmt::format("stage {}", ship.memory.stage), name_of(ship.memory.phase),
-      print_time(ship.time.step()), ship.tokens_per_second_per_gpu, print_share(exposed_cp_share(ship)),
-      control_sentence(result));
+      print_time(ship.time.step()), ship.tokens_per_second_per_gpu, exposure, control_sentence(result));
 }
 
 /// The recipe nearest to feasible when none ships: hides nothing but fits, else the one that misses least memory.

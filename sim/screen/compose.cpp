@@ -198,7 +198,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   candidate.relative_sigma = static_cast<float>(std::sqrt(busy.variance / (step * step) + kCompositionSigma * kCompositionSigma));
   candidate.step_low = Seconds(step / (1.0 + kNinetyPercent * candidate.relative_sigma));
   candidate.step_high = Seconds(step * (1.0 + kNinetyPercent * candidate.relative_sigma));
-  candidate.in_range = layer.in_range;
+  candidate.in_range = layer.in_range();
   candidate.cp = layer.cp;
   add_rates(context, recipe, recomputed_layers / static_cast<double>(context.model.layers), candidate);
 

@@ -85,17 +85,17 @@ void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShap
   const double h = static_cast<double>(context.model.hidden);
   const double vocab =
       static_cast<double>(padded_vocab(context.model.vocab, context.training.vocab_divisor, recipe.tp)) / recipe.tp;
-  add(layer.head_forward, layer, operators::linear_forward(context, shape, vocab, h, MathKind::kBf16));
-  add(layer.head_backward, layer, operators::linear_backward(context, shape, vocab, h, MathKind::kBf16));
+  add(layer.head_forward, layer.gemm_in_range, operators::linear_forward(context, shape, vocab, h, MathKind::kBf16));
+  add(layer.head_backward, layer.gemm_in_range, operators::linear_backward(context, shape, vocab, h, MathKind::kBf16));
   // Loss: logits written, read for max and sum, softmax written in the saved dtype, gradient read and written; a loss of separate
   // kernels moves what its rule set says.
   const double per_logit = context.rules.loss_traffic_bytes_per_logit > 0.0
                                ? context.rules.loss_traffic_bytes_per_logit
                                : 2.0 * 2.0 + 3.0 * context.rules.loss_saved_bytes_per_logit + 2.0;
   const double loss_bytes = shape.tokens * vocab * per_logit;
-  add(layer.head_forward, layer, memory_time(context.rates, Bytes(loss_bytes), 1));
+  add(layer.head_forward, layer.memory_in_range, memory_time(context.rates, Bytes(loss_bytes), 1));
   // Embedding rows read and written forward, gradients scattered backward.
-  add(layer.embedding, layer, memory_time(context.rates, Bytes(shape.tokens * h / shape.split * 2.0 * 4.0), 2));
+  add(layer.embedding, layer.memory_in_range, memory_time(context.rates, Bytes(shape.tokens * h / shape.split * 2.0 * 4.0), 2));
   if (recipe.tp <= 1) return;
   const TpTraffic traffic = tp_traffic(context.model, context.training, recipe);
   const GroupNetwork& net = context.network.at(group_shapes(recipe).tp);
@@ -131,14 +131,14 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
     double n, k;
   } linears[] = {{(shape.heads + 2.0 * shape.kv_heads) * d, h}, {h, shape.heads * d}, {model.gated() ? 2.0 * f : f, h}, {h, f}};
   for (const auto& linear : linears) {
-    add(layer.forward, layer, operators::linear_forward(context, shape, linear.n, linear.k, shape.math));
-    add(layer.backward, layer, operators::linear_backward(context, shape, linear.n, linear.k, shape.math));
+    add(layer.forward, layer.gemm_in_range, operators::linear_forward(context, shape, linear.n, linear.k, shape.math));
+    add(layer.backward, layer.gemm_in_range, operators::linear_backward(context, shape, linear.n, linear.k, shape.math));
   }
   const TpExposure tp = tp_exposure(context, recipe, layer.forward.compute.value(), layer.backward.compute.value());
   layer.forward.tp = Seconds(tp.forward);
   layer.backward.tp = Seconds(tp.backward);
-  add(layer.forward, layer, operators::elementwise(context, recipe, shape, false));
-  add(layer.backward, layer, operators::elementwise(context, recipe, shape, true));
+  add(layer.forward, layer.memory_in_range, operators::elementwise(context, recipe, shape, false));
+  add(layer.backward, layer.memory_in_range, operators::elementwise(context, recipe, shape, true));
 
   // Layers differ only in their attention when the model alternates windowed and global layers: the mean layer is composed.
   const double windowed = context.training.mask.kind == MaskKind::kSlidingWindow ? 1.0 : windowed_share(model);
@@ -147,7 +147,7 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
     const double share = window ? windowed : 1.0 - windowed;
     if (share <= 0.0) continue;
     const operators::StepTimes steps = operators::attention_steps(context, recipe, shape, window);
-    layer.in_range = layer.in_range && steps.in_range;
+    layer.attention_in_range = layer.attention_in_range && steps.in_range;
     Cost forward, backward;
     CpExposure exposure;
     operators::add_attention(context, recipe, steps, forward, backward, exposure);

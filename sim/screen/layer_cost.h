@@ -28,8 +28,9 @@ struct LayerCost {
   Cost embedding;          // forward + backward, first stage
   Cost head_forward;       // final norm, head, loss; last stage
   Cost head_backward;
-  CpExposure cp;  // of the worst layer kind
-  bool in_range = true;
+  CpExposure cp;                                                                 // of the worst layer kind
+  bool gemm_in_range = true, attention_in_range = true, memory_in_range = true;  // of the measured shapes of each surface
+  [[nodiscard]] bool in_range() const { return gemm_in_range && attention_in_range && memory_in_range; }
 };
 
 /// Shapes of the process groups whose network a recipe needs; NetworkView::prepare() them before a search.

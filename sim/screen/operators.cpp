@@ -101,11 +101,11 @@ RankShape rank_shape(const ScreenContext& context, const Recipe& recipe) {
   return shape;
 }
 
-void add(Cost& cost, LayerCost& layer, const Rated& rated, double count) {
+void add(Cost& cost, bool& in_range, const Rated& rated, double count) {
   cost.compute += rated.time * count;
   const double sigma = rated.time.value() * count * rated.relative_sigma;
   cost.variance += sigma * sigma;
-  layer.in_range = layer.in_range && rated.in_range;
+  in_range = in_range && rated.in_range;
 }
 
 Rated linear_forward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math) {

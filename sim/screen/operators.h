@@ -17,8 +17,8 @@ struct RankShape {
 };
 [[nodiscard]] RankShape rank_shape(const ScreenContext& context, const Recipe& recipe);
 
-/// Adds a rated time to a cost's compute, `count` times.
-void add(Cost& cost, LayerCost& layer, const Rated& rated, double count = 1.0);
+/// Adds a rated time to a cost's compute, `count` times; clears `in_range` (of the surface it came from) when it lay outside.
+void add(Cost& cost, bool& in_range, const Rated& rated, double count = 1.0);
 
 /// One linear (T, n, k): forward product. The head runs in bf16 whatever the recipe.
 [[nodiscard]] Rated linear_forward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math);
