@@ -210,9 +210,9 @@ bool all_alike(const Topology::Graph& graph, const std::vector<Vertex>& vertices
     const Vertex& end = vertices[static_cast<std::size_t>(far)];
     const std::int32_t position = graph.host_position[static_cast<std::size_t>(far)];
     std::uint64_t hash = of[static_cast<std::size_t>(owner)];
-    hash = mix(hash, static_cast<std::uint64_t>(graph.host_position[static_cast<std::size_t>(near)] + 1));
+    hash = mix(hash, static_cast<std::uint64_t>(graph.host_position[static_cast<std::size_t>(near)]) + 1);
     hash = mix(hash, static_cast<std::uint64_t>(end.kind));
-    hash = mix(hash, static_cast<std::uint64_t>(position + 1));
+    hash = mix(hash, static_cast<std::uint64_t>(position) + 1);
     hash = mix(hash, static_cast<std::uint64_t>(link.link_class));
     hash = mix(hash, static_cast<std::uint64_t>(link.capacity.value()));
     of[static_cast<std::size_t>(owner)] = hash;

@@ -17,7 +17,7 @@ double collective_seconds_at(const CollectiveCurve& curve, CollectiveKind kind, 
   for (std::int32_t i = 0; i < curve.piece_count; ++i) {
     const CollectivePiece& piece = curve.pieces[static_cast<std::size_t>(i)];
     if (bytes <= piece.to || i + 1 == curve.piece_count) return piece_time(piece, bytes);
-    const CollectivePiece& next = curve.pieces[static_cast<std::size_t>(i + 1)];
+    const CollectivePiece& next = curve.pieces[static_cast<std::size_t>(i) + 1];
     if (bytes < next.from) {  // the protocol switches somewhere in this gap: go from one piece to the other in logarithms
       const double before = piece_time(piece, piece.to), after = piece_time(next, next.from);
       const double share = std::log2(bytes / piece.to) / std::log2(next.from / piece.to);
