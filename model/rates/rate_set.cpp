@@ -166,7 +166,7 @@ Rated collective_time(const GpuRates& rates, CollectiveKind kind, LinkClass link
   if (upper == 0 || high.ranks < ranks) {
     return rated(at_ranks(high, kind, rate.value(), bytes.value(), n), sigma, false, ladder.evidence);
   }
-  const CollectiveCurve& low = ladder.curves[static_cast<std::size_t>(upper - 1)];
+  const CollectiveCurve& low = ladder.curves[static_cast<std::size_t>(upper) - 1];
   const double share = std::log2(n / number(low.ranks)) / std::log2(number(high.ranks) / number(low.ranks));
   const double seconds = (1 - share) * at_ranks(low, kind, rate.value(), bytes.value(), n) +
                          share * at_ranks(high, kind, rate.value(), bytes.value(), n);
