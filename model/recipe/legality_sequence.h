@@ -11,7 +11,8 @@ inline double packed_tokens(const LegalityCase& at) {
   const std::int64_t step = at.recipe.cp > 1 && at.recipe.shard_layout == ShardLayout::kZigzag ? 2 * at.recipe.cp : 1;
   double tokens = 0;
   for (const DocumentClass& entry : at.training.mask.documents) {
-    tokens += entry.count * static_cast<double>((entry.length + step - 1) / step * step);
+    const std::int64_t padded = (entry.length + step - 1) / step * step;
+    tokens += entry.count * static_cast<double>(padded);
   }
   return tokens;
 }
