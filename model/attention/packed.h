@@ -61,7 +61,7 @@ struct PackedShard {
 /// clamp(n - (2cp-1-r) c, 0, c) with c = padded / (2 cp).
 CPFIT_HD constexpr std::int64_t valid_tokens(std::int64_t real, std::int64_t padded, std::int32_t cp, std::int32_t rank) {
   if (cp == 1) return real;
-  const std::int64_t c = padded / (2 * cp);
+  const std::int64_t c = padded / (std::int64_t{2} * cp);
   return clamp(real - rank * c, 0, c) + clamp(real - (2 * cp - 1 - rank) * c, 0, c);
 }
 

@@ -22,7 +22,7 @@ struct Shard {
 
   CPFIT_HD constexpr std::int64_t tokens_per_rank() const { return sequence / cp; }
   /// Tokens of one piece of consecutive positions; zigzag ranks own two pieces when cp > 1, the others one.
-  CPFIT_HD constexpr std::int64_t chunk() const { return zigzag() ? sequence / (2 * cp) : sequence / cp; }
+  CPFIT_HD constexpr std::int64_t chunk() const { return zigzag() ? sequence / (std::int64_t{2} * cp) : sequence / cp; }
   CPFIT_HD constexpr bool zigzag() const { return layout == Layout::kZigzag && cp > 1; }
   /// The length the cut can serve: every rank gets the same number of tokens, zigzag two equal chunks.
   CPFIT_HD constexpr bool divides() const { return sequence % (zigzag() ? 2 * cp : cp) == 0; }
