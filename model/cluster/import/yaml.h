@@ -12,12 +12,19 @@
 
 namespace cpfit {
 
+struct YamlPair;
+
 struct YamlNode {
   std::size_t line = 0;
-  std::string text;                                     // a scalar
-  std::vector<YamlNode> items;                          // a sequence
-  std::vector<std::pair<std::string, YamlNode>> pairs;  // a mapping, in order
+  std::string text;             // a scalar
+  std::vector<YamlNode> items;  // a sequence
+  std::vector<YamlPair> pairs;  // a mapping, in order
   [[nodiscard]] const YamlNode* find(std::string_view key) const;
+};
+
+struct YamlPair {
+  std::string first;
+  YamlNode second;
 };
 
 /// Problems: tabs as indentation, lines that fit no structure, nesting above 32, more than 500,000 lines.
