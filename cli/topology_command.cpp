@@ -37,7 +37,7 @@ Json graph_json(const Cluster& cluster) {
   json["source"] = cluster.source;
   json["vertices"] = topology.vertices().size();
   json["links"] = Json::array();
-  for (const LinkRow& row : link_table(topology)) {
+  for (const TopologyLink& row : link_table(topology)) {
     json["links"].push_back({{"class", name_of(row.link_class)},
                              {"from", name_of(row.from)},
                              {"to", name_of(row.to)},

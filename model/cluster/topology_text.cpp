@@ -141,10 +141,10 @@ std::string print_matrix(const ConnectionMatrix& matrix) {
   return table(rows);
 }
 
-std::vector<LinkRow> link_table(const Topology& topology) {
+std::vector<TopologyLink> link_table(const Topology& topology) {
   using Likeness = std::tuple<LinkClass, VertexKind, VertexKind, double, std::int32_t, double>;
   std::map<Likeness, std::size_t> known;
-  std::vector<LinkRow> rows;
+  std::vector<TopologyLink> rows;
   for (const Link& link : topology.links()) {
     const Vertex &from = topology.vertices()[at(link.from)], &to = topology.vertices()[at(link.to)];
     const Likeness likeness{link.link_class, from.kind, to.kind, link.capacity.value(), link.lanes, link.latency.value()};
@@ -157,9 +157,9 @@ std::vector<LinkRow> link_table(const Topology& topology) {
   return rows;
 }
 
-std::string print_links(const std::vector<LinkRow>& rows) {
+std::string print_links(const std::vector<TopologyLink>& rows) {
   std::vector<std::vector<std::string>> lines{{"class", "from", "to", "one direction", "lanes", "latency", "links", "first"}};
-  for (const LinkRow& row : rows) {
+  for (const TopologyLink& row : rows) {
     lines.push_back({std::string(name_of(row.link_class)), std::string(name_of(row.from)), std::string(name_of(row.to)),
                      print_rate(row.capacity), std::to_string(row.lanes), print_time(row.latency), std::to_string(row.count),
                      row.example});

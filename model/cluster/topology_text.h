@@ -25,7 +25,7 @@ struct ConnectionMatrix {
 [[nodiscard]] std::string print_matrix(const ConnectionMatrix& matrix);
 
 /// Links that look alike, counted over the whole cluster.
-struct LinkRow {
+struct TopologyLink {
   LinkClass link_class = LinkClass::kPcie;
   VertexKind from = VertexKind::kGpu, to = VertexKind::kGpu;
   BytesPerSecond capacity;  // of one, lanes together
@@ -34,8 +34,8 @@ struct LinkRow {
   std::int64_t count = 0;  // directed links
   std::string example;     // "n0.gpu0 -> n0.nvsw0"
 };
-[[nodiscard]] std::vector<LinkRow> link_table(const Topology& topology);
-[[nodiscard]] std::string print_links(const std::vector<LinkRow>& rows);
+[[nodiscard]] std::vector<TopologyLink> link_table(const Topology& topology);
+[[nodiscard]] std::string print_links(const std::vector<TopologyLink>& rows);
 
 /// One line per hop of the ring of rank 0: ranks, link class, share, "crosses nodes".
 [[nodiscard]] std::string print_ring(const Cluster& cluster, GroupShape shape);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "floors.h"
+#include "one_definition.h"
 
 namespace cpfit::house {
 namespace {
@@ -54,6 +55,19 @@ TEST(Floors, NoIncludeClimbsAndNoLibraryLeaks) {
     }
   }
   EXPECT_THAT(leaks(includes), testing::IsEmpty());
+}
+
+TEST(Names, EveryTypeHasOneDefinition) {
+  const fs::path root = CPFIT_SOURCE_DIR;
+  std::vector<TypeDefinition> types;
+  for (const fs::path& source : house_sources(root)) {
+    std::ifstream file(source);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::vector<TypeDefinition> found = type_definitions(fs::relative(source, root).generic_string(), text);
+    types.insert(types.end(), found.begin(), found.end());
+  }
+  ASSERT_GT(types.size(), 100U) << "the types were not found at " << root;
+  EXPECT_THAT(namesakes(types), testing::IsEmpty());
 }
 
 TEST(Floors, EveryRuleNamesThingsThatExist) {
@@ -136,6 +150,22 @@ TEST(FloorCheck, ReadsIncludesHoweverTheyAreSpaced) {
   EXPECT_NE(verdict("model/a.cpp", "  #  include   \"sim/screen/screen.h\"  // why"), "allowed");
   EXPECT_EQ(verdict("model/a.cpp", "// #include \"sim/screen/screen.h\""), "allowed");
   EXPECT_EQ(verdict("model/a.cpp", "std::string text = \"sim/screen/screen.h\";"), "allowed");
+}
+
+TEST(NameCheck, CatchesTwoTypesOfOneName) {
+  const auto types_of = [](std::string_view path, std::string_view body) {
+    return type_definitions(path, "namespace cpfit {\n" + std::string(body) + "\n}  // namespace cpfit\n");
+  };
+  std::vector<TypeDefinition> types = types_of("model/rates/a.h", "struct Row {\n  int x;\n};\nclass Forward;");
+  const auto add = [&types](const std::vector<TypeDefinition>& more) { types.insert(types.end(), more.begin(), more.end()); };
+  ASSERT_EQ(types.size(), 1U);
+  EXPECT_EQ(types[0].name, "cpfit::Row");
+  add(types_of("model/cluster/private.cpp", "namespace {\nstruct Row {};\n}  // namespace"));
+  add(types_of("cli/table.h", "namespace cli {\nclass Row final : public Base {\n}  // namespace cli"));
+  add(types_of("db/store.h", "struct Row;\nstruct Table::Row {};\nenum class Kind : char { kRow };"));
+  EXPECT_THAT(namesakes(types), testing::IsEmpty());
+  add(types_of("model/cluster/b.cpp", "struct Row {};"));
+  EXPECT_THAT(namesakes(types), testing::ElementsAre("cpfit::Row is defined in model/cluster/b.cpp model/rates/a.h"));
 }
 
 }  // namespace

@@ -306,9 +306,9 @@ TEST(TopologyText, CubeMeshMatchesARealMachine) {
 }
 
 TEST(TopologyText, LinksAreGrouped) {
-  const std::vector<LinkRow> rows = link_table(*build_cluster("dgx-h100", 2)->topology);
+  const std::vector<TopologyLink> rows = link_table(*build_cluster("dgx-h100", 2)->topology);
   const auto nvlink =
-      std::find_if(rows.begin(), rows.end(), [](const LinkRow& row) { return row.link_class == LinkClass::kNvlink; });
+      std::find_if(rows.begin(), rows.end(), [](const TopologyLink& row) { return row.link_class == LinkClass::kNvlink; });
   ASSERT_NE(nvlink, rows.end());
   EXPECT_EQ(nvlink->count, 16);  // 2 hosts x 8 GPUs, GPU to switch
   EXPECT_EQ(nvlink->lanes, 18);
