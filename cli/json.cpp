@@ -16,20 +16,6 @@ namespace {
 /// Bytes are whole numbers for a reader; the model keeps fractions of a byte only on the way.
 std::int64_t whole(Bytes bytes) { return std::llround(bytes.value()); }
 
-std::string_view status_name(CandidateStatus status) {
-  switch (status) {
-    case CandidateStatus::kOk:
-      return "ok";
-    case CandidateStatus::kShip:
-      return "ship";
-    case CandidateStatus::kControl:
-      return "control";
-    case CandidateStatus::kReject:
-      return "reject";
-  }
-  return "ok";
-}
-
 Json time_json(const Candidate& candidate) {
   const TimeBreakdown& time = candidate.time;
   Json json;
@@ -190,7 +176,7 @@ Json to_json(const Candidate& candidate, const CandidateDetail* detail) {
     json["sources"] = sources;
   }
   json["in_range"] = candidate.in_range;
-  json["status"] = status_name(candidate.status);
+  json["status"] = name_of(candidate.status);
   json["reasons"] = candidate.reasons;
   json["differs"] = candidate.differs;
   json["proof"] = "none";

@@ -42,24 +42,10 @@ Table candidate_table() {
                 {"status", false}});
 }
 
-std::string_view status_name(CandidateStatus status) {
-  switch (status) {
-    case CandidateStatus::kShip:
-      return "ship";
-    case CandidateStatus::kControl:
-      return "control";
-    case CandidateStatus::kReject:
-      return "reject";
-    case CandidateStatus::kOk:
-      return "";
-  }
-  return "";
-}
-
 /// Does the candidate fit only because something else than CP changed against the control?
 bool other_policy(const Candidate& candidate) {
   return std::any_of(candidate.reasons.begin(), candidate.reasons.end(),
-                     [](const std::string& reason) { return reason.find("not a gain of CP") != std::string::npos; });
+                     [](const std::string& reason) { return reason.find(kNotAGainOfCp) != std::string::npos; });
 }
 
 bool any_other_policy(const PlanResult& result) {
@@ -72,7 +58,8 @@ void add_row(Table& table, const Candidate& c, Style style = Style::kPlain) {
              std::to_string(r.micro_batch), strategy(r), to_text(r.recompute), std::string(name_of(r.state_sharding)),
              print_bytes(c.memory.device), styled(std::string(name_of(c.verdict.fit)), style_of(c.verdict.fit)),
              print_time(c.time.step()), fmt::format("{:.0f}", c.tokens_per_second_per_gpu), percent(c.mfu),
-             percent_of(c.time.exposed_cp, c.time.step()), std::string(status_name(c.status)) + (other_policy(c) ? " *" : "")},
+             percent_of(c.time.exposed_cp, c.time.step()),
+             (c.status == CandidateStatus::kOk ? std::string() : std::string(name_of(c.status))) + (other_policy(c) ? " *" : "")},
             style);
 }
 

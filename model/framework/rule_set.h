@@ -106,13 +106,11 @@ struct RuleSet {
   double elementwise_traffic_factor =
       1.65;  // passes over the fused minimum of traffic (accuracy_notes 3.3: 2.2 at full HBM rate = 1.65 at the achieved 0.75)
   double dp_exposed_share = 0.37;  // of RS + AG when overlapped, beyond what does not fit
-  double tp_exposed_share = 0.65;  // with overlap
   Bytes grad_bucket = Bytes(256e6);
   bool tp_overlap_available = true;
-  bool tp_backward_async = true;  // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
-  double pp_exposed_share = 0.7;  // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
-  bool fp8_param_gather = false;  // primary weights are FP8 (no BF16 copy) and gathered in one byte
-  bool grad_reduce_in_last_micro_batch_only = true;
+  bool tp_backward_async = true;                    // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
+  double pp_exposed_share = 0.7;                    // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
+  bool fp8_param_gather = false;                    // primary weights are FP8 (no BF16 copy) and gathered in one byte
   double accumulation_traffic_per_parameter = 0.0;  // bytes of a separate pass that adds each micro-batch's gradients; 0: fused
 
   // Legality.

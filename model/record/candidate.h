@@ -40,6 +40,9 @@ struct CpExposure {
 enum class CandidateStatus : std::uint8_t { kOk, kShip, kControl, kReject };
 [[nodiscard]] std::string_view name_of(CandidateStatus status);  // "ok", "ship", "control", "reject"
 
+/// Ends every reason that says a fit was won by another choice than CP; a stored run is recognised by it too.
+inline constexpr std::string_view kNotAGainOfCp = "not a gain of CP";
+
 /// Compact: what the search keeps per evaluated recipe.
 struct Candidate {
   Recipe recipe;

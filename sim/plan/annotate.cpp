@@ -55,11 +55,11 @@ void annotate(Workbench& bench, const Training& training, const std::optional<Ca
   for (const std::string& field : policy) changed += (changed.empty() ? "" : ", ") + field;
   if (!same_policy.ok()) {
     candidate.reasons.push_back(
-        fmt::format("fits with a changed {}; with the control's the recipe is not legal: not a gain of CP", changed));
+        fmt::format("fits with a changed {}; with the control's the recipe is not legal: {}", changed, kNotAGainOfCp));
   } else if (same_policy->verdict.fit != Fit::kFits) {
     const Verdict miss = judge_candidate(*same_policy, bench.scenario().requirements);
     candidate.reasons.push_back(
-        fmt::format("fits only because {} changed; with the control's, {}: not a gain of CP", changed, miss.sentence));
+        fmt::format("fits only because {} changed; with the control's, {}: {}", changed, miss.sentence, kNotAGainOfCp));
   }
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/rates/dense_peak.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/transformer/flops.h"
 #include "model/transformer/parameters.h"
@@ -12,40 +13,55 @@ namespace cpfit {
 
 namespace {
 
+/// What a layer runs again in backward, as shares of its parts' forward.
+struct Repeated {
+  double attention = 0;  // core attention with its ring
+  double rest = 0;       // everything else
+};
+
+/// Shares of a fully recomputed layer, and of a layer under selective recompute (framework policies).
+Repeated repeated_by_full(const RuleSet& rules) { return {rules.checkpoint_keeps_attention_output ? 0.0 : 1.0, 1.0}; }
+Repeated repeated_by_selective(const RuleSet& rules) {
+  switch (rules.selective_recompute) {
+    case SelectiveRecompute::kCoreAttention:
+      return {1.0, 0.0};
+    case SelectiveRecompute::kEverySecondMatmul:
+      return {0.0, 0.5};  // half of the products with everything element-wise between them; attention's output is kept
+    case SelectiveRecompute::kNormsAndActivation:
+      return {0.0, 0.0};  // passes over memory, inside the element-wise traffic's own uncertainty
+  }
+  return {};
+}
+
+/// Shares over a stage of `layers` layers: full and block recompute repeat whole layers, selective a part of each.
+Repeated repeated_on(const Recipe& recipe, const RuleSet& rules, double layers) {
+  double whole_layers = 0.0;
+  if (recipe.recompute.kind == RecomputeKind::kSelective) {
+    const Repeated each = repeated_by_selective(rules);
+    return {each.attention * layers, each.rest * layers};
+  }
+  if (recipe.recompute.kind == RecomputeKind::kFull) whole_layers = layers;
+  if (recipe.recompute.kind == RecomputeKind::kBlock) whole_layers = std::min<double>(layers, recipe.recompute.block_layers);
+  const Repeated each = repeated_by_full(rules);
+  return {each.attention * whole_layers, each.rest * whole_layers};
+}
+
 /// One micro-batch on one stage.
 struct StageCost {
   Cost forward, backward;
   double layers = 0;
-  double recomputed_layers = 0;
+  Repeated repeated;  // in layers
 };
 
-double recomputed(const Recipe& recipe, double layers) {
-  if (recipe.recompute.kind == RecomputeKind::kFull) return layers;
-  if (recipe.recompute.kind == RecomputeKind::kBlock) return std::min<double>(layers, recipe.recompute.block_layers);
-  return 0.0;
-}
-
-StageCost stage_cost(const Recipe& recipe, SelectiveRecompute selective, const LayerCost& layer, double layers, bool first,
-                     bool last) {
+StageCost stage_cost(const Recipe& recipe, const RuleSet& rules, const LayerCost& layer, double layers, bool first, bool last) {
   StageCost stage;
   stage.layers = layers;
-  stage.recomputed_layers = recomputed(recipe, layers);
+  stage.repeated = repeated_on(recipe, rules, layers);
   stage.forward = layer.forward * layers;
   stage.backward = layer.backward * layers;
-  stage.backward += layer.forward * stage.recomputed_layers;
-  if (recipe.recompute.kind == RecomputeKind::kSelective) {
-    switch (selective) {
-      case SelectiveRecompute::kCoreAttention:
-        stage.backward += layer.attention_forward * layers;
-        break;
-      case SelectiveRecompute::kEverySecondMatmul:
-        // Half of the products run again with everything element-wise between them; attention's output is kept.
-        stage.backward.compute += (layer.forward.compute - layer.attention_forward.compute) * (0.5 * layers);
-        break;
-      case SelectiveRecompute::kNormsAndActivation:
-        break;  // passes over memory, inside the element-wise traffic's own uncertainty
-    }
-  }
+  // The rest of a layer is its forward without core attention; a whole layer again is both.
+  stage.backward += layer.attention_forward * stage.repeated.attention;
+  stage.backward += layer.rest_forward * stage.repeated.rest;
   if (first) stage.forward += layer.embedding;
   if (last) {
     stage.forward += layer.head_forward;
@@ -122,33 +138,18 @@ double optimizer_seconds(const ScreenContext& context, const Recipe& recipe, dou
 constexpr double kCompositionSigma = 0.12;
 constexpr double kNinetyPercent = 1.645;  // standard deviations of a two-sided 90 % interval
 
-double peak_for(const Gpu& gpu, Precision precision) {
-  switch (precision) {
-    case Precision::kBf16:
-      return gpu.bf16.value();
-    case Precision::kFp16:
-      return gpu.fp16.value();
-    case Precision::kNvfp4:
-      return gpu.fp4.value() > 0 ? gpu.fp4.value() : gpu.bf16.value();
-    default:
-      return gpu.fp8.value() > 0 ? gpu.fp8.value() : gpu.bf16.value();
-  }
-}
-
-void add_rates(const ScreenContext& context, const Recipe& recipe, double recomputed_share, Candidate& candidate) {
+/// `repeated`: over all stages, in layers.
+void add_rates(const ScreenContext& context, const Recipe& recipe, const Repeated& repeated, Candidate& candidate) {
   const double step = candidate.time.step().value();
   const double gpus = static_cast<double>(recipe.world());
-  const double tokens = real_tokens_per_step(context.training);
-  candidate.tokens_per_second_per_gpu = tokens / step / gpus;
-  const TokenFlops flops = forward_flops_per_token(context.model, mean_context(context.model, context.training));
-  const double layers = static_cast<double>(context.model.layers);
-  const double layer_flops = (flops.projections + flops.mlp + flops.attention).value() * layers;
-  const double model_flops = 3.0 * (layer_flops + flops.head.value());
-  double hardware_flops = model_flops + recomputed_share * layer_flops;
-  if (recipe.recompute.kind == RecomputeKind::kSelective) hardware_flops += flops.attention.value() * layers;
-  const double peak = peak_for(context.cluster.gpu, recipe.precision);
-  candidate.mfu = candidate.tokens_per_second_per_gpu * model_flops / peak;
-  candidate.hfu = candidate.tokens_per_second_per_gpu * hardware_flops / peak;
+  candidate.tokens_per_second_per_gpu = real_tokens_per_step(context.training) / step / gpus;
+  const TokenFlops flops = forward_flops_per_token(context.model, attended_context(context.model, context.training));
+  const Flops attention = flops.attention, rest = flops.projections + flops.mlp;
+  const Flops model_flops = 3.0 * (static_cast<double>(context.model.layers) * (attention + rest) + flops.head);
+  const Flops hardware_flops = model_flops + attention * repeated.attention + rest * repeated.rest;
+  const double peak = dense_peak(context.cluster.gpu, recipe.precision).value();
+  candidate.mfu = candidate.tokens_per_second_per_gpu * model_flops.value() / peak;
+  candidate.hfu = candidate.tokens_per_second_per_gpu * hardware_flops.value() / peak;
 }
 
 }  // namespace
@@ -162,18 +163,20 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
 
   // The slowest stage sets the pace; the others' work shows up as bubble when the pipeline fills and drains.
   StageCost slowest;
-  double sum = 0.0, slowest_total = -1.0, slowest_parameters = 0.0, recomputed_layers = 0.0;
+  double sum = 0.0, slowest_total = -1.0, slowest_parameters = 0.0;
+  Repeated repeated;
   for (std::int32_t p = 0; p < recipe.pp; ++p) {
     const bool first = p == 0, last = p == recipe.pp - 1;
     const double layers = layout.layers_of_stage[static_cast<std::size_t>(p)];
-    StageCost stage = stage_cost(recipe, context.rules.selective_recompute, layer, layers, first, last);
+    StageCost stage = stage_cost(recipe, context.rules, layer, layers, first, last);
     if (context.rules.accumulation_traffic_per_parameter > 0.0) {
       const double parameters = parameters_on_stage(context, recipe, count, layers, first, last);
       stage.backward.compute +=
           memory_time(context.rates, Bytes(context.rules.accumulation_traffic_per_parameter * parameters), 1).time;
     }
     const double total = (stage.forward.total() + stage.backward.total()).value();
-    recomputed_layers += stage.recomputed_layers;
+    repeated.attention += stage.repeated.attention;
+    repeated.rest += stage.repeated.rest;
     sum += total;
     if (total > slowest_total) {
       slowest_total = total;
@@ -200,7 +203,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   candidate.step_high = Seconds(step * (1.0 + kNinetyPercent * candidate.relative_sigma));
   candidate.in_range = layer.in_range();
   candidate.cp = layer.cp;
-  add_rates(context, recipe, recomputed_layers / static_cast<double>(context.model.layers), candidate);
+  add_rates(context, recipe, repeated, candidate);
 
   const MemoryCase at{context.model, context.training, recipe, context.rules, context.cluster.gpu, layout};
   candidate.memory = worst_stage_memory(at);

@@ -112,12 +112,6 @@ void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShap
   layer.head_forward.tp += time(CollectiveKind::kAllReduce, Bytes(4.0 * shape.tokens)) * 3.0;
 }
 
-/// Share of layers that attend through the sliding window.
-double windowed_share(const Architecture& model) {
-  if (model.sliding_window <= 0) return 0.0;
-  return model.window_period > 0 ? 1.0 - 1.0 / static_cast<double>(model.window_period) : 1.0;
-}
-
 }  // namespace
 
 LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
@@ -141,7 +135,9 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
   add(layer.backward, layer.memory_in_range, operators::elementwise(context, recipe, shape, true));
 
   // Layers differ only in their attention when the model alternates windowed and global layers: the mean layer is composed.
-  const double windowed = context.training.mask.kind == MaskKind::kSlidingWindow ? 1.0 : windowed_share(model);
+  const double windowed = context.training.mask.kind == MaskKind::kSlidingWindow
+                              ? 1.0
+                              : static_cast<double>(model.windowed_layers()) / static_cast<double>(model.layers);
   Cost attention_forward, attention_backward;
   for (const bool window : {false, true}) {
     const double share = window ? windowed : 1.0 - windowed;
@@ -157,9 +153,11 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
       layer.cp = exposure;
   }
   layer.attention_forward = attention_forward;
+  layer.rest_forward = layer.forward;
   layer.forward += attention_forward;
   layer.backward += attention_backward;
   apply_launch_floor(context, layer.forward, operators::kForwardKernels + recipe.cp - 1);
+  layer.rest_forward.launch = layer.forward.launch;  // a layer run again is launched again
   apply_launch_floor(context, layer.backward, operators::kBackwardKernels + 2 * (recipe.cp - 1));
   add_ends(context, recipe, shape, layer);
   return layer;

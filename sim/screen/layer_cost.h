@@ -24,7 +24,8 @@ struct Cost {
 struct LayerCost {
   Cost forward;
   Cost backward;           // gradients of inputs and weights
-  Cost attention_forward;  // core attention with its ring: what selective recompute repeats
+  Cost attention_forward;  // core attention with its ring, part of forward
+  Cost rest_forward;       // the rest of forward: recompute may repeat one without the other
   Cost embedding;          // forward + backward, first stage
   Cost head_forward;       // final norm, head, loss; last stage
   Cost head_backward;

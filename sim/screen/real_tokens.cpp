@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/attention/document_mix.h"
+#include "model/transformer/flops.h"
 
 namespace cpfit {
 
@@ -16,24 +17,22 @@ double real_tokens_per_step(const Training& training) {
   return static_cast<double>(training.global_batch) * static_cast<double>(training.sequence.count()) * occupancy(training);
 }
 
-double mean_context(const Architecture& model, const Training& training) {
-  const double s = static_cast<double>(training.sequence.count());
-  const auto through_window = [s](double window) {
-    return window >= s ? s / 2.0 : window - window * (window - 1.0) / (2.0 * s);  // cp_model.md C, sliding window
-  };
+double attended_context(const Architecture& model, const Training& training) {
   switch (training.mask.kind) {
     case MaskKind::kFull:
-      return s;
-    case MaskKind::kSlidingWindow:
-      return through_window(static_cast<double>(training.mask.window));
+      return mean_context(model, training.sequence, AttentionCount::kFull);
     case MaskKind::kDocuments:
       return attention::mix_of(training.mask.documents).mean_context;
+    case MaskKind::kSlidingWindow: {
+      Architecture windowed = model;  // the mask narrows every layer
+      windowed.sliding_window = training.mask.window;
+      windowed.window_period = 0;
+      return mean_context(windowed, training.sequence, AttentionCount::kCausalHalf);
+    }
     case MaskKind::kCausal:
       break;
   }
-  if (model.sliding_window <= 0) return s / 2.0;
-  const double windowed = model.window_period > 0 ? 1.0 - 1.0 / static_cast<double>(model.window_period) : 1.0;
-  return windowed * through_window(static_cast<double>(model.sliding_window)) + (1.0 - windowed) * s / 2.0;
+  return mean_context(model, training.sequence, AttentionCount::kCausalHalf);
 }
 
 }  // namespace cpfit

@@ -12,7 +12,7 @@ namespace cpfit {
 /// global_batch * s * occupancy.
 [[nodiscard]] double real_tokens_per_step(const Training& training);
 
-/// Mean number of keys a real query attends, layers averaged: s/2 causal, s full, window-limited, sum n^2 / (2 sum n) documents.
-[[nodiscard]] double mean_context(const Architecture& model, const Training& training);
+/// Mean number of keys a real query attends under the training's mask, layers averaged (flops.h; documents: document_mix.h).
+[[nodiscard]] double attended_context(const Architecture& model, const Training& training);
 
 }  // namespace cpfit

@@ -1,6 +1,7 @@
 // The screen's own promises: breakdowns add up, cp = 1 has no ring, structural identities of the strategies.
 #include "fixture.h"
 
+#include "model/transformer/flops.h"
 #include "sim/plan/workbench.h"
 
 namespace cpfit {
@@ -69,6 +70,24 @@ TEST_F(ScreenTest, RecomputeCostsTimeAndFreesMemory) {
   EXPECT_LT(full.memory.peak, none.memory.peak);
   EXPECT_GT(full.hfu, full.mfu);
   EXPECT_DOUBLE_EQ(none.hfu, none.mfu);
+}
+
+TEST_F(ScreenTest, EachPolicyRepeatsWhatItSaysInTimeAndInHardwareFlops) {
+  // HFU / MFU = 1 + repeated / (3 * (layers + head)) in FLOPs. Selective recompute under Megatron repeats core attention only;
+  // torchtitan keeps attention and repeats half of the products.
+  const TokenFlops flops = forward_flops_per_token(scenario.model, 65536.0);  // causal half of 131,072
+  const double layers = 32.0, attention = flops.attention.value(), rest = (flops.projections + flops.mlp).value();
+  const double model = 3.0 * (layers * (attention + rest) + flops.head.value());
+  const auto ratio = [&](const char* framework, const char* recompute) {
+    scenario.base.framework = framework;
+    bench = Workbench::build(scenario, rates).value();
+    const Candidate c = evaluate(std::string("tp=2,cp=2,pp=1,dp=2,recompute=") + recompute + ",state_sharding=" +
+                                 (std::string(framework) == "megatron-core" ? "zero1" : "zero3") + ",framework=" + framework);
+    return c.hfu / c.mfu;
+  };
+  EXPECT_NEAR(ratio("megatron-core", "selective"), 1.0 + layers * attention / model, 1e-9);
+  EXPECT_NEAR(ratio("megatron-core", "full"), 1.0 + layers * (attention + rest) / model, 1e-9);
+  EXPECT_NEAR(ratio("torchtitan", "selective"), 1.0 + 0.5 * layers * rest / model, 1e-9);
 }
 
 TEST_F(ScreenTest, TheSameTokensPerRankCostTheSameActivations) {
