@@ -4,22 +4,19 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <numeric>
-#include <set>
 #include <span>
+
+#include "model/cluster/concurrent_flows.h"
 
 namespace cpfit {
 namespace {
 
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kLargestExactAllToAll = 256;  // members; beyond, no recipe exchanges heads
 constexpr std::int64_t kLargestExactRanks = 4096;    // ranks routed; beyond, groups span much of a large cluster: dp, pp
 constexpr std::int64_t kFlowBudget = 24000;          // all-to-all flows routed before distant shifts are sampled
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-std::int64_t domain_ranks(const Cluster& cluster) { return std::max(cluster.scale_up_domain, cluster.gpus_per_node); }
 
 /// Ranks after which leaves repeat with the same pattern: rank r + period is on the next unit's (next pod's) leaf. All ranks when
 /// that cannot be shown.
@@ -79,131 +76,7 @@ Groups groups_to_route(const Cluster& cluster, GroupShape shape, std::int64_t pe
   return groups;
 }
 
-/// Flows with their routes, and the weight of flows on every directed link. One object serves all questions about a shape:
-/// clear() forgets flows and loads but keeps the memory.
-class Flows {
- public:
-  explicit Flows(const Cluster& cluster) : topology_(*cluster.topology), load_(topology_.links().size(), 0.0) {}
-
-  void clear() {
-    for (const std::int32_t link : touched_) load_[at(link)] = 0.0;
-    touched_.clear();
-    links_.clear();
-    flows_.clear();
-  }
-
-  void add(std::int64_t from, std::int64_t to, double weight) {
-    load_only(from, to, weight);
-    links_.insert(links_.end(), buffer_.begin(), buffer_.end());
-    flows_.push_back({from, to, static_cast<std::int64_t>(links_.size())});
-  }
-
-  /// As add, without keeping the route: only the loads matter.
-  void load_only(std::int64_t from, std::int64_t to, double weight) {
-    topology_.route_into(from, to, buffer_);
-    for (const std::int32_t link : buffer_) {
-      if (load_[at(link)] == 0.0) touched_.push_back(link);
-      load_[at(link)] += weight;
-    }
-  }
-
-  [[nodiscard]] std::size_t size() const { return flows_.size(); }
-  [[nodiscard]] std::int64_t source(std::size_t flow) const { return flows_[flow].from; }
-  [[nodiscard]] std::int64_t target(std::size_t flow) const { return flows_[flow].to; }
-
-  /// Share of the slowest link of a flow, without that link's name; 0 when there is no route at all.
-  [[nodiscard]] HopNetwork hop(std::size_t flow) const {
-    std::int32_t unused = -1;
-    return hop(flow, unused);
-  }
-
-  /// hop() with the name of its slowest link.
-  [[nodiscard]] HopNetwork named_hop(std::size_t flow) const {
-    std::int32_t slowest = -1;
-    HopNetwork result = hop(flow, slowest);
-    if (slowest >= 0) {
-      const Link& link = topology_.links()[at(slowest)];
-      result.link = topology_.vertices()[at(link.from)].name + " -> " + topology_.vertices()[at(link.to)].name;
-    }
-    return result;
-  }
-
-  /// Largest factor by which every weight can grow before a link is full.
-  [[nodiscard]] double largest_scale() const {
-    double scale = kNoLimit;
-    for (const std::int32_t link : touched_)
-      scale = std::min(scale, topology_.links()[at(link)].capacity.value() / load_[at(link)]);
-    return scale;
-  }
-
- private:
-  struct Flow {
-    std::int64_t from, to, end;
-  };
-
-  HopNetwork hop(std::size_t flow, std::int32_t& slowest_link) const {
-    HopNetwork hop;
-    double slowest = kNoLimit;
-    const std::int64_t begin = flow == 0 ? 0 : flows_[flow - 1].end;
-    for (std::int64_t i = begin; i < flows_[flow].end; ++i) {
-      const std::int32_t index = links_[at(i)];
-      const Link& link = topology_.links()[at(index)];
-      hop.latency += link.latency;
-      const double share = link.capacity.value() / load_[at(index)];
-      if (link.link_class == LinkClass::kNic) hop.crosses_node = true;
-      if (share < slowest) {
-        slowest = share;
-        hop.slowest = link.link_class;
-        hop.flows = static_cast<std::int32_t>(load_[at(index)] + 0.5);
-        slowest_link = index;
-      }
-    }
-    hop.rate = BytesPerSecond(slowest == kNoLimit ? 0.0 : slowest);
-    return hop;
-  }
-
-  const Topology& topology_;
-  std::vector<double> load_;
-  std::vector<std::int32_t> buffer_, links_, touched_;
-  std::vector<Flow> flows_;
-};
-
-/// Slower first; of equals the longer latency, then the earlier flow.
-bool worse(const HopNetwork& a, const HopNetwork& b) { return a.rate < b.rate || (a.rate == b.rate && a.latency > b.latency); }
-
-struct Rings {
-  std::size_t worst = 0;
-  std::ptrdiff_t worst_inner = -1;  // -1: every hop leaves the domain
-  double nic_share = kNoLimit;      // of the worst hop that leaves
-  LinkClass nic_limit = LinkClass::kNic;
-  std::int32_t leaving = 0;
-};
-
-Rings judge(const Flows& flows, std::int64_t domain) {
-  Rings rings;
-  HopNetwork worst, worst_inner;
-  std::vector<std::int32_t> leaving(flows.size() / at(domain) + 1);
-  for (std::size_t flow = 0; flow < flows.size(); ++flow) {
-    const HopNetwork hop = flows.hop(flow);
-    if (flow == 0 || worse(hop, worst)) {
-      worst = hop;
-      rings.worst = flow;
-    }
-    if (hop.crosses_node) {
-      rings.leaving = std::max(rings.leaving, ++leaving[at(flows.source(flow) / domain)]);
-      if (hop.rate.value() < rings.nic_share) {
-        rings.nic_share = hop.rate.value();
-        rings.nic_limit = hop.slowest;
-      }
-    } else if (rings.worst_inner < 0 || worse(hop, worst_inner)) {
-      worst_inner = hop;
-      rings.worst_inner = static_cast<std::ptrdiff_t>(flow);
-    }
-  }
-  return rings;
-}
-
-void add_shifted(Flows& flows, const Groups& groups, std::int64_t shift) {
+void add_shifted(ConcurrentFlows& flows, const Groups& groups, std::int64_t shift) {
   for (std::int64_t rank = 0; rank < groups.ranks; ++rank) flows.add(rank, groups.shifted(rank, shift), 1.0);
 }
 
@@ -236,46 +109,9 @@ void count_domains(const Cluster& cluster, const Groups& groups, GroupNetwork& n
   }
 }
 
-/// Rate per member inside a domain over scale-up links to the other members (or to the plane they share); 0 when these links do
-/// not join the members.
-double scale_up_rate(const Cluster& cluster, std::span<const std::int64_t> members) {
-  const Topology& topology = *cluster.topology;
-  std::vector<std::int32_t> route;
-  std::vector<std::size_t> joined{0};  // members reached so far, by direct links
-  std::vector<bool> reached(members.size(), false);
-  reached[0] = true;
-  double slowest = kNoLimit;
-  for (std::size_t head = 0; head < members.size(); ++head) {
-    if (head >= joined.size()) return 0.0;
-    const std::size_t a = joined[head];
-    std::map<std::int32_t, double> out;  // first link -> capacity: links to a plane count once
-    for (std::size_t b = 0; b < members.size(); ++b) {
-      if (a == b) continue;
-      topology.route_into(members[a], members[b], route);
-      const bool direct = !route.empty() && std::ranges::all_of(route, [&](std::int32_t index) {
-        const Link& link = topology.links()[at(index)];
-        const VertexKind end = topology.vertices()[at(link.to)].kind;
-        return is_scale_up(link.link_class) && (end == VertexKind::kNvSwitch || index == route.back());
-      });
-      if (!direct) continue;
-      double width = kNoLimit;
-      for (const std::int32_t index : route) width = std::min(width, topology.links()[at(index)].capacity.value());
-      out[route.front()] = std::max(out[route.front()], width);
-      if (!reached[b]) {
-        reached[b] = true;
-        joined.push_back(b);
-      }
-    }
-    double sum = 0;
-    for (const auto& [link, width] : out) sum += width;
-    slowest = std::min(slowest, sum);
-  }
-  return slowest;
-}
-
 /// Worst scale_up_rate over the groups that begin in the first domain.
 double inner_collective_rate(const Cluster& cluster, const Groups& groups, const GroupNetwork& network) {
-  double slowest = kNoLimit;
+  double slowest = kNoRateLimit;
   const std::int64_t domain = domain_ranks(cluster);
   for (std::int64_t rank = 0; rank < std::min(domain, groups.ranks); ++rank) {
     if (groups.position(rank) != 0) continue;
@@ -285,7 +121,7 @@ double inner_collective_rate(const Cluster& cluster, const Groups& groups, const
       if (member / domain == rank / domain) members.push_back(member);
     }
     if (members.size() < 2) continue;
-    const double rate = scale_up_rate(cluster, members);
+    const double rate = scale_up_rate(*cluster.topology, members);
     slowest = std::min(slowest, rate > 0 ? rate : network.inner_hop.rate.value());
   }
   return slowest;
@@ -319,7 +155,7 @@ std::vector<std::pair<std::int64_t, double>> shifts_to_route(const Cluster& clus
   return shifts;
 }
 
-double exchange_rate(const Cluster& cluster, const Groups& groups, Flows& flows) {
+double exchange_rate(const Cluster& cluster, const Groups& groups, ConcurrentFlows& flows) {
   flows.clear();
   for (const auto& [shift, times] : shifts_to_route(cluster, groups)) {
     const double weight = times / static_cast<double>(groups.shape.size - 1);
@@ -344,24 +180,24 @@ GroupNetwork price(const Cluster& cluster, GroupShape shape, std::int64_t period
   network.shape = shape;
   count_domains(cluster, groups, network);
 
-  Flows flows(cluster);
+  ConcurrentFlows flows(*cluster.topology);
   add_shifted(flows, groups, 1);
-  const Rings judged = judge(flows, domain_ranks(cluster));
+  const RingJudgement judged = judge_rings(flows, domain_ranks(cluster));
   network.ring = flows.named_hop(judged.worst);
   network.inner_hop = judged.worst_inner < 0 ? network.ring : flows.named_hop(static_cast<std::size_t>(judged.worst_inner));
   network.rings_leaving = judged.leaving;
 
   const bool has_inner = network.members_per_domain > 1 || network.domains == 1;
-  double collective = has_inner ? inner_collective_rate(cluster, groups, network) : kNoLimit;
+  double collective = has_inner ? inner_collective_rate(cluster, groups, network) : kNoRateLimit;
   network.collective_link = network.inner_hop.slowest;
-  double nic = kNoLimit;
+  double nic = kNoRateLimit;
   if (network.domains > 1) {
     // Collectives cross between equal places of neighbouring domains; with one member per domain that is the ring itself.
-    Rings crossing = judged;
+    RingJudgement crossing = judged;
     if (network.members_per_domain > 1) {
       flows.clear();
       add_shifted(flows, groups, network.members_per_domain);
-      crossing = judge(flows, domain_ranks(cluster));
+      crossing = judge_rings(flows, domain_ranks(cluster));
     }
     nic = crossing.nic_share;
     if (network.members_per_domain * nic < collective) {
@@ -382,7 +218,7 @@ std::vector<RingHop> ring_hops(const Cluster& cluster, GroupShape shape) {
   const Groups groups = groups_to_route(cluster, shape, cluster.gpus());
   std::vector<RingHop> hops;
   if (shape.size == 1) return hops;
-  Flows flows(cluster);
+  ConcurrentFlows flows(*cluster.topology);
   add_shifted(flows, groups, 1);
   for (std::int64_t i = 0; i < shape.size; ++i) {
     const std::size_t flow = at(i * shape.stride);

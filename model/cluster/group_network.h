@@ -41,6 +41,11 @@ struct GroupNetwork {
   std::int32_t rings_leaving = 0;  // ring hops that leave the busiest domain at the same time, over all groups
 };
 
+/// GPUs of one domain (see the top).
+[[nodiscard]] inline std::int64_t domain_ranks(const Cluster& cluster) {
+  return cluster.scale_up_domain > cluster.gpus_per_node ? cluster.scale_up_domain : cluster.gpus_per_node;
+}
+
 /// One hop of the ring of the group of rank 0, with what all concurrent rings leave it.
 struct RingHop {
   std::int64_t from = 0, to = 0;  // ranks

@@ -83,9 +83,9 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
-Placement placement(const Cluster& cluster, std::string name, std::int32_t tp, std::int32_t cp, GroupShape ring,
-                    GroupShape tensor) {
-  Placement made{std::move(name), tp, cp, ring, tensor, {}, {}};
+RingAlternative alternative(const Cluster& cluster, std::string name, std::int32_t tp, std::int32_t cp, GroupShape ring,
+                            GroupShape tensor) {
+  RingAlternative made{std::move(name), tp, cp, ring, tensor, {}, {}};
   made.ring_rate = price_group(cluster, ring).ring.rate;
   made.tensor_rate = price_group(cluster, tensor).collective_rate;
   return made;
@@ -181,14 +181,14 @@ std::optional<RingWarning> ring_warning(const Cluster& cluster, std::int32_t tp,
   if (cp < 2 || std::int64_t{tp} * cp > cluster.gpus()) return std::nullopt;
   const GroupNetwork now = price_group(cluster, {tp, cp});
   RingWarning warning{now.ring, now.inner_hop, {}, ""};
-  const auto consider = [&](Placement other) {
+  const auto consider = [&](RingAlternative other) {
     if (other.ring_rate.value() > kMuchFaster * now.ring.rate.value()) warning.alternatives.push_back(std::move(other));
   };
-  if (tp > 1) consider(placement(cluster, "cp before tp in the rank order", tp, cp, {1, cp}, {cp, tp}));
+  if (tp > 1) consider(alternative(cluster, "cp before tp in the rank order", tp, cp, {1, cp}, {cp, tp}));
   const std::int32_t domain = std::max(cluster.scale_up_domain, cluster.gpus_per_node);
   for (std::int32_t less = tp / 2; less >= 1; less /= 2) {
     if (less * cp > domain) continue;
-    consider(placement(cluster, fmt::format("tp={} (the freed GPUs on dp)", less), less, cp, {less, cp}, {1, less}));
+    consider(alternative(cluster, fmt::format("tp={} (the freed GPUs on dp)", less), less, cp, {less, cp}, {1, less}));
     break;
   }
   const bool uneven = warning.usual.rate.value() > kMuchFaster * warning.slow.rate.value();
@@ -199,7 +199,7 @@ std::optional<RingWarning> ring_warning(const Cluster& cluster, std::int32_t tp,
   if (uneven) warning.sentence += fmt::format(", its other hops run at {}", print_rate(warning.usual.rate));
   if (now.rings_leaving > 1) warning.sentence += fmt::format(" ({} rings leave a domain at once)", now.rings_leaving);
   warning.sentence += ".";
-  for (const Placement& other : warning.alternatives) {
+  for (const RingAlternative& other : warning.alternatives) {
     warning.sentence += fmt::format(" With {} every hop runs at {} or more", other.name, print_rate(other.ring_rate));
     if (other.tp > 1) warning.sentence += fmt::format("; tp collectives then run at {}", print_rate(other.tensor_rate));
     warning.sentence += ".";

@@ -40,8 +40,8 @@ struct TopologyLink {
 /// One line per hop of the ring of rank 0: ranks, link class, share, "crosses nodes".
 [[nodiscard]] std::string print_ring(const Cluster& cluster, GroupShape shape);
 
-/// Another placement of the same tp and cp whose ring is faster.
-struct Placement {
+/// Other groups of the same tp and cp whose ring is faster.
+struct RingAlternative {
   std::string name;  // "cp before tp", "tp=8 fills the domain"
   std::int32_t tp = 1, cp = 1;
   GroupShape ring, tensor;  // shapes of the cp ring and of the tp group
@@ -53,7 +53,7 @@ struct Placement {
 /// is alike. Alternatives: cp as the fastest axis, and a smaller tp that keeps tp * cp inside the domain (same GPUs, more dp).
 struct RingWarning {
   HopNetwork slow, usual;  // the worst hop, and the hop inside a domain
-  std::vector<Placement> alternatives;
+  std::vector<RingAlternative> alternatives;
   std::string sentence;
 };
 [[nodiscard]] std::optional<RingWarning> ring_warning(const Cluster& cluster, std::int32_t tp, std::int32_t cp);
