@@ -29,14 +29,14 @@ using ResourceId = std::int32_t;
 using PatternId = std::int32_t;
 using HoldId = std::int16_t;
 using TagId = std::uint16_t;
-inline constexpr std::int32_t kNone = -1;
 
 enum class LaneKind : std::uint8_t {
   kCompute,      // current stream
   kComputeSide,  // TransformerEngine's second attention stream
   kCpSend,
   kCpReceive,
-  kCpSecond,  // a second CP communicator's stream (inter-window, dKV)
+  kCpSecond,  // a second CP communicator's stream (inter-window, dKV), and CP collectives
+  kCpSecondReceive,
   kTp,
   kDpReduce,
   kDpGather,
@@ -60,6 +60,8 @@ enum class Work : std::uint8_t {
   kOther
 };
 enum class TrafficAxis : std::uint8_t { kNone, kCp, kTp, kPp, kDp, kForeign /* another job */ };
+// After the enum with the same word, which g++ would otherwise call shadowed.
+inline constexpr std::int32_t kNone = -1;  // no id
 enum class StepPass : std::uint8_t { kForward, kBackward, kUpdate };
 
 /// What a kind of activity is, for people and for sums. Few per program; activities refer to one.
