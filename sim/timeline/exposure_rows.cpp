@@ -1,0 +1,74 @@
+#include "sim/timeline/exposure_rows.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace cpfit::timeline {
+
+namespace {
+
+constexpr std::size_t kAxes = 6;
+constexpr std::size_t kPasses = 3;
+
+std::size_t place_of(const ExposureRow& row) {
+  const std::size_t layer = static_cast<std::size_t>(row.layer) + 1;  // -1, no layer, wraps to 0
+  return (layer * kAxes + static_cast<std::size_t>(row.axis)) * kPasses + static_cast<std::size_t>(row.pass);
+}
+
+/// An activity with several lanes on the rank counts once, at the first of them.
+bool counts_here(const History& history, const RankSpan& span, std::int32_t rank) {
+  for (SlotId slot = history.activity(span.instance).first_slot; slot < span.slot; ++slot) {
+    if (history.rank_of(slot) == rank) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+ExposureRow& ExposureRows::row(const History& history, const Instance& transfer) {
+  ExposureRow key;
+  key.axis = history.tag(transfer).axis;
+  key.pass = history.tag(transfer).pass;
+  key.layer = std::max(-1, history.layer(transfer));
+  const std::size_t place = place_of(key);
+  if (place >= index_.size()) index_.resize(place + 1, -1);
+  if (index_[place] < 0) {
+    index_[place] = static_cast<std::int32_t>(rows_.size());
+    rows_.push_back(key);
+  }
+  return rows_[static_cast<std::size_t>(index_[place])];
+}
+
+std::vector<ExposureRow> ExposureRows::take(std::vector<RankSpan> transfers, const History& history, std::int32_t rank) {
+  std::sort(transfers.begin(), transfers.end(), [](const RankSpan& a, const RankSpan& b) {
+    return std::tie(a.start, a.end, a.slot) < std::tie(b.start, b.end, b.slot);
+  });
+  std::vector<Picoseconds> covered;  // (rows) end of what `busy` counts so far
+  for (const RankSpan& span : transfers) {
+    ExposureRow& sum = row(history, span.instance);
+    const std::size_t index = static_cast<std::size_t>(&sum - rows_.data());
+    if (index >= covered.size()) covered.resize(rows_.size(), 0);
+    const Picoseconds from = std::max(span.start, covered[index]);
+    if (span.end > from) {
+      sum.busy += span.end - from;
+      covered[index] = span.end;
+    }
+    const engine::Activity& a = history.activity(span.instance);
+    const bool once = counts_here(history, span, rank);
+    if (once) ++sum.transfers;
+    if (history.tag(span.instance).work == engine::Work::kMessage) {
+      (span.slot == a.first_slot ? sum.bytes_sent : sum.bytes_received) += a.amount;
+    } else if (once) {
+      sum.bytes_sent += a.amount;
+      sum.bytes_received += a.amount;
+    }
+  }
+  for (ExposureRow& sum : rows_) sum.hidden = sum.busy - sum.running;
+  std::sort(rows_.begin(), rows_.end(), [](const ExposureRow& a, const ExposureRow& b) {
+    return std::tie(a.axis, a.layer, a.pass) < std::tie(b.axis, b.layer, b.pass);
+  });
+  index_.clear();
+  return std::move(rows_);
+}
+
+}  // namespace cpfit::timeline
