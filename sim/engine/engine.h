@@ -32,7 +32,8 @@ struct Run {
 };
 
 /// Problems, each with the names of the activities concerned: "engine.cycle" (activities that wait for each other, listed as the
-/// cycle), "engine.no_rate" (a transfer over a resource of capacity zero).
+/// cycle), "engine.no_rate" (a transfer over a resource of capacity zero), "engine.no_period" (a section that stands for more
+/// copies than it holds did not repeat itself: build more copies), "engine.too_long" (26 days).
 [[nodiscard]] Outcome<Run> run(const Program& program);
 
 /// "attention 3 (rank 5, layer 2, micro-batch 0)".

@@ -141,4 +141,15 @@ Problem without_period(const Program& program, const Section& section) {
       "build more copies of it"};
 }
 
+Problem too_long(const Program& program, std::span<const Picoseconds> start, std::span<const Picoseconds> end) {
+  std::string who = "nothing";
+  for (std::size_t a = 0; a < start.size(); ++a) {
+    if (start[a] < 0 || end[a] >= 0) continue;
+    who = describe(program, static_cast<ActivityId>(a));
+    break;
+  }
+  return {"engine.too_long", "", fmt::format("the step takes more than 26 days, where the clock ends; {} is still running", who),
+          "look for a rate that is far too low, or a size that is far too large"};
+}
+
 }  // namespace cpfit::engine

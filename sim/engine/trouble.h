@@ -20,6 +20,9 @@ namespace cpfit::engine {
 /// "engine.no_period": a section that stands for more copies than it holds never reached the same state twice.
 [[nodiscard]] Problem without_period(const Program& program, const Section& section);
 
+/// "engine.too_long": the clock's end (26 days) was reached. Names the first activity that was running.
+[[nodiscard]] Problem too_long(const Program& program, std::span<const Picoseconds> start, std::span<const Picoseconds> end);
+
 /// Aborts with the value: a program that breaks its own rules is our mistake.
 [[noreturn]] void mistake(const char* what, long long value);
 

@@ -1,0 +1,290 @@
+#include "sim/engine/engine.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/engine/fold.h"
+#include "sim/engine/state.h"
+#include "sim/engine/trouble.h"
+
+namespace cpfit::engine {
+
+namespace {
+
+template <class Value>
+std::size_t at(Value index) {
+  return static_cast<std::size_t>(index);
+}
+
+// Beyond this the clock could overflow: 2^61 ps, 26 days.
+constexpr Picoseconds kLongest = Picoseconds{1} << 61;
+
+Picoseconds time_of(double amount, double rate) {
+  const double exact = std::ceil(amount / rate);
+  return exact < static_cast<double>(kLongest) ? static_cast<Picoseconds>(exact) : kLongest;
+}
+
+std::uint64_t key_of(ActivityId activity) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(activity)) << 32U; }
+std::uint64_t key_of(ActivityId activity, SlotId slot) { return key_of(activity) | (static_cast<std::uint32_t>(slot) + 1U); }
+
+/// Moves a State from its beginning to its end.
+class Engine {
+ public:
+  explicit Engine(State& state) : s_(state), program_(state.program) {}
+
+  void begin() {
+    for (const SlotId slot : program_.first_of_lane) {
+      if (slot != kNone && s_.waits[at(slot)] == 0) ready(slot);
+    }
+    for (std::size_t a = 0; a < program_.activities.size(); ++a) {
+      if (program_.activities[a].slots == 0) start(static_cast<ActivityId>(a));
+    }
+    settle();
+  }
+
+  /// All events of the next instant, and the rates that follow from them. False when there is none.
+  bool instant() {
+    if (s_.queue.empty()) return false;
+    s_.now = s_.queue.top().time;
+    do {
+      handle(s_.queue.pop());
+    } while (!s_.queue.empty() && s_.queue.top().time == s_.now);
+    settle();
+    return true;
+  }
+
+ private:
+  void handle(const Event& event) {
+    const ActivityId activity = static_cast<ActivityId>(event.key >> 32U);
+    const std::uint32_t slot = static_cast<std::uint32_t>(event.key);
+    if (slot != 0) {
+      wait_for_launch(static_cast<SlotId>(slot - 1));
+      post(static_cast<SlotId>(slot - 1));
+      return;
+    }
+    switch (s_.phase[at(activity)]) {
+      case Phase::kFixed:
+        begin_flow(activity);
+        break;
+      case Phase::kAlone:
+        finish(activity);
+        break;
+      case Phase::kFlowing: {
+        Flowing& flow = s_.flowing[at(s_.flow[at(activity)])];
+        if (event.time != flow.queued) break;  // an earlier event has taken its place
+        if (event.time == flow.end) {
+          end_flow(activity);
+          finish(activity);
+        } else {  // it was slowed since
+          flow.queued = flow.end;
+          s_.queue.push({flow.end, event.key});
+        }
+        break;
+      }
+      case Phase::kWaiting:
+      case Phase::kDone:
+        break;
+    }
+  }
+
+  void wait_for_launch(SlotId slot) {
+    if (s_.folding) s_.launch_bound[at(program_.lanes[at(program_.slots[at(slot)].lane)].rank)] = s_.now;
+  }
+
+  void release(SlotId slot) {
+    if (s_.folding) s_.touch(program_.slots[at(slot)].activity);
+    if (--s_.waits[at(slot)] == 0) ready(slot);
+  }
+
+  void ready(SlotId id) {
+    const Slot& slot = program_.slots[at(id)];
+    if (s_.folding) s_.touch(slot.activity);
+    if (slot.launch > 0 && program_.launch_cost > 0) {
+      const Picoseconds launched = s_.launch_time(slot);
+      if (launched > s_.now) {
+        wait_for_launch(id);
+        s_.queue.push({launched, key_of(slot.activity, id)});
+        return;
+      }
+    }
+    post(id);
+  }
+
+  void post(SlotId id) {
+    const Slot& slot = program_.slots[at(id)];
+    s_.run.posted[at(id)] = s_.now + s_.shift;
+    ++s_.run.events;
+    if (slot.hold >= 0) {
+      const Hold& hold = program_.holds[at(slot.hold)];
+      s_.share.take(hold.resource, hold.amount);
+    }
+    if (--s_.unposted[at(slot.activity)] == 0) start(slot.activity);
+  }
+
+  void start(ActivityId id) {
+    const Activity& activity = program_.activities[at(id)];
+    s_.run.start[at(id)] = s_.now + s_.shift;
+    ++s_.run.events;
+    if (s_.folding) {
+      s_.touch(id);
+      if (s_.marker[at(id)] != 0) s_.started_markers.push_back(id);
+    }
+    const bool flows = activity.amount > 0.0;
+    if (flows && activity.pattern != kNone && !s_.share.resources_of(activity.pattern).empty()) {
+      if (activity.fixed == 0) {
+        begin_flow(id);
+      } else {
+        s_.phase[at(id)] = Phase::kFixed;
+        s_.queue.push({s_.now + activity.fixed, key_of(id)});
+      }
+      return;
+    }
+    s_.phase[at(id)] = Phase::kAlone;
+    s_.queue.push({s_.now + activity.fixed + (flows ? time_of(activity.amount, activity.cap) : 0), key_of(id)});
+  }
+
+  void begin_flow(ActivityId id) {
+    const Activity& activity = program_.activities[at(id)];
+    const FlowId flow = s_.share.add(activity.pattern, activity.cap);
+    if (at(flow) >= s_.flowing.size()) s_.flowing.resize(at(flow) + 1);
+    s_.flowing[at(flow)] = {activity.amount, activity.cap, s_.now, kNever, kNever, id};
+    s_.flow[at(id)] = flow;
+    s_.phase[at(id)] = Phase::kFlowing;
+    s_.begun.push_back(flow);
+    for (const ResourceId resource : s_.share.resources_of(activity.pattern)) {
+      if (s_.share.flows_on(resource) == 1) s_.busy_since[at(resource)] = s_.now;
+    }
+  }
+
+  void end_flow(ActivityId id) {
+    s_.share.remove(s_.flow[at(id)]);
+    for (const ResourceId resource : s_.share.resources_of(program_.activities[at(id)].pattern)) {
+      if (s_.share.flows_on(resource) == 0) s_.run.busy[at(resource)] += s_.now - s_.busy_since[at(resource)];
+    }
+  }
+
+  void finish(ActivityId id) {
+    const Activity& activity = program_.activities[at(id)];
+    s_.run.end[at(id)] = s_.now + s_.shift;
+    s_.phase[at(id)] = Phase::kDone;
+    s_.run.makespan = s_.now + s_.shift;
+    ++s_.run.events;
+    ++s_.ended;
+    if (s_.folding) s_.forget(id);
+    for (SlotId slot = activity.first_slot; slot < activity.first_slot + activity.slots; ++slot) {
+      const Slot& place = program_.slots[at(slot)];
+      if (place.hold >= 0) {
+        const Hold& hold = program_.holds[at(place.hold)];
+        s_.share.give_back(hold.resource, hold.amount);
+      }
+      if (place.next != kNone) release(place.next);
+    }
+    for (std::uint32_t r = program_.release_begin[at(id)]; r < program_.release_begin[at(id) + 1]; ++r)
+      release(program_.released[r]);
+  }
+
+  /// Rates for the flows of this instant; ends for those that have another rate than before.
+  void settle() {
+    for (const FlowId id : s_.share.settle()) {
+      Flowing& flow = s_.flowing[at(id)];
+      const double rate = s_.share.rate(id);
+      if (flow.queued != kNever) {
+        const double moved = flow.rate * static_cast<double>(s_.now - flow.since);
+        flow.remaining = std::max(0.0, flow.remaining - moved);
+        flow.since = s_.now;
+        flow.rate = rate;
+        flow.end = s_.now + time_of(flow.remaining, rate);
+        if (flow.end < flow.queued) {
+          flow.queued = flow.end;
+          s_.queue.push({flow.end, key_of(flow.activity)});
+        }
+      } else {
+        flow.rate = rate;  // began now: below
+      }
+    }
+    for (const FlowId id : s_.begun) {
+      Flowing& flow = s_.flowing[at(id)];
+      flow.end = s_.now + time_of(flow.remaining, flow.rate);
+      flow.queued = flow.end;
+      s_.queue.push({flow.end, key_of(flow.activity)});
+    }
+    s_.begun.clear();
+  }
+
+  State& s_;
+  const Program& program_;
+};
+
+/// What each resource has passed: amounts are added in 2^-20ths, exactly, so that folded and unfolded programs agree to the bit.
+std::vector<double> drawn_in_all(const State& state) {
+  const Program& program = state.program;
+  const std::size_t patterns = program.pattern_begin.empty() ? 0 : program.pattern_begin.size() - 1;
+  __extension__ typedef __int128 Exact;
+  std::vector<Exact> moved(patterns, 0);
+  const auto add = [&](const Activity& activity, std::int64_t times) {
+    if (!(activity.amount > 0.0) || activity.pattern == kNone) return;
+    moved[at(activity.pattern)] += static_cast<Exact>(std::ldexp(activity.amount, 20)) * times;
+  };
+  for (const Activity& activity : program.activities) add(activity, 1);
+  for (const Jump& jump : state.run.jumps) {
+    const Section& section = program.sections[at(jump.section)];
+    for (std::int32_t i = 0; i < section.stride; ++i) add(program.activities[at(section.first + i)], jump.skipped);
+  }
+  std::vector<double> drawn(program.resources.size(), 0.0);
+  for (std::size_t p = 0; p < patterns; ++p) {
+    const double amount = std::ldexp(static_cast<double>(moved[p]), -20);
+    for (std::uint32_t u = program.pattern_begin[p]; u < program.pattern_begin[p + 1]; ++u) {
+      drawn[at(program.uses[u].resource)] += program.uses[u].weight * amount;
+    }
+  }
+  return drawn;
+}
+
+}  // namespace
+
+State::State(const Program& p) : program(p), share(p.resources, p.uses, p.pattern_begin) {
+  run.start.assign(p.activities.size(), kNotYet);
+  run.end.assign(p.activities.size(), kNotYet);
+  run.posted.assign(p.slots.size(), kNotYet);
+  run.busy.assign(p.resources.size(), 0);
+  busy_since.assign(p.resources.size(), 0);
+  waits.resize(p.slots.size());
+  for (std::size_t s = 0; s < p.slots.size(); ++s) waits[s] = p.slots[s].waits;
+  unposted.resize(p.activities.size());
+  for (std::size_t a = 0; a < p.activities.size(); ++a) unposted[a] = p.activities[a].slots;
+  phase.assign(p.activities.size(), Phase::kWaiting);
+  flow.assign(p.activities.size(), kNone);
+}
+
+Picoseconds State::launch_time(const Slot& slot) const {
+  if (slot.launch == 0) return 0;
+  Picoseconds launched = slot.launch * program.launch_cost - shift;
+  for (const LaunchShift& later : launch_shifts) {
+    if (slot.activity >= later.first) launched += later.per_rank[at(program.lanes[at(slot.lane)].rank)];
+  }
+  return launched;
+}
+
+Outcome<Run> run(const Program& program) {
+  Problems dead = without_rate(program);
+  if (!dead.empty()) return dead;
+  State state(program);
+  Fold fold(state);
+  Engine engine(state);
+  engine.begin();
+  do {
+    if (!state.started_markers.empty()) fold.at_markers();
+  } while (state.now + state.shift < kLongest && engine.instant());
+  if (state.now + state.shift >= kLongest) return too_long(program, state.run.start, state.run.end);
+  if (state.ended != static_cast<std::int64_t>(program.activities.size())) {
+    std::vector<std::uint8_t> done(program.activities.size());
+    for (std::size_t a = 0; a < done.size(); ++a) done[a] = state.phase[a] == Phase::kDone ? 1 : 0;
+    return waits_in_cycle(program, done);
+  }
+  Problems unfolded = fold.finish();
+  if (!unfolded.empty()) return unfolded;
+  state.run.drawn = drawn_in_all(state);
+  return std::move(state.run);
+}
+
+}  // namespace cpfit::engine

@@ -1,0 +1,320 @@
+#include "sim/engine/fair_share.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/engine/trouble.h"
+
+namespace cpfit::engine {
+
+namespace {
+
+// A resource has 2^51 to 2^52 units of capacity; demand, which may be many times the capacity, is counted in 256 units.
+constexpr int kUnitBits = 52;
+constexpr std::int64_t kDemandStep = 256;
+// Weights: the heaviest use of a resource has 2^45 to 2^46, so that 2^17 of them can be added.
+constexpr int kWeightBits = 46;
+// A demand above the capacity by less than this part (2^-34, 6e-11) counts as fitting: caps that add up to the capacity but for
+// the rounding of each, on up to 2^10 flows.
+constexpr int kSlackBits = 34;
+// A flow whose cap is within this of the level stops at its cap: the level carries the rounding of the units.
+constexpr double kCapSlack = 1.0 + 1e-13;
+constexpr std::size_t kMostFlows = 65536;
+
+template <class Value>
+std::size_t at(Value index) {
+  return static_cast<std::size_t>(index);
+}
+
+std::int64_t whole(double positive) { return static_cast<std::int64_t>(positive + 0.5); }
+
+/// The power of two that brings `value` to [2^(bits-1), 2^bits).
+double scale_to(double value, int bits) {
+  int exponent = 0;
+  (void)std::frexp(value, &exponent);
+  return std::ldexp(1.0, bits - exponent);
+}
+
+}  // namespace
+
+FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> uses, std::span<const std::uint32_t> pattern_begin)
+    : loads_(resources.size()),
+      units_(resources.size()),
+      whole_(resources.size()),
+      held_(resources.size()),
+      members_(resources.size()) {
+  std::vector<double> weights;
+  std::vector<double> heaviest(resources.size(), 0.0);
+  begin_.push_back(0);
+  std::size_t longest = 0;
+  for (std::size_t p = 0; p + 1 < pattern_begin.size(); ++p) {
+    for (std::uint32_t u = pattern_begin[p]; u < pattern_begin[p + 1]; ++u) {
+      if (!(uses[u].weight > 0.0)) continue;
+      const auto first = resource_of_use_.begin() + begin_.back();
+      const auto known = std::find(first, resource_of_use_.end(), uses[u].resource);
+      if (known == resource_of_use_.end()) {
+        resource_of_use_.push_back(uses[u].resource);
+        weights.push_back(uses[u].weight);
+      } else {
+        weights[at(known - resource_of_use_.begin())] += uses[u].weight;
+      }
+    }
+    longest = std::max(longest, resource_of_use_.size() - begin_.back());
+    for (std::size_t u = begin_.back(); u < resource_of_use_.size(); ++u) {
+      double& most = heaviest[at(resource_of_use_[u])];
+      most = std::max(most, weights[u]);
+    }
+    begin_.push_back(static_cast<std::uint32_t>(resource_of_use_.size()));
+  }
+  idle_.resize(longest + 1);
+
+  std::vector<double> weight_units(resources.size(), 1.0);
+  for (std::size_t r = 0; r < resources.size(); ++r) {
+    const double capacity = resources[r].capacity;
+    if (!(capacity > 0.0)) continue;  // nobody may draw on it: see without_rate()
+    units_[r] = scale_to(capacity, kUnitBits);
+    whole_[r] = whole(capacity * units_[r]);
+    loads_[r].capacity = whole_[r];
+    loads_[r].bound = bound_of(whole_[r]);
+    if (heaviest[r] > 0.0) weight_units[r] = scale_to(heaviest[r], kWeightBits);
+    loads_[r].level_per = weight_units[r] / units_[r];
+  }
+  units_of_use_.resize(weights.size());
+  weight_of_use_.resize(weights.size());
+  for (std::size_t u = 0; u < weights.size(); ++u) {
+    const std::size_t r = at(resource_of_use_[u]);
+    units_of_use_[u] = weights[u] * units_[r];
+    weight_of_use_[u] = std::max<std::int64_t>(1, whole(weights[u] * weight_units[r]));
+  }
+}
+
+std::int64_t FairShare::bound_of(std::int64_t capacity) {
+  const std::int64_t demand = capacity / kDemandStep;
+  return demand + (demand >> kSlackBits) + 1;
+}
+
+std::int64_t FairShare::demand_of(std::uint32_t use, double cap) const {
+  // More than everything is as good as a little more than everything; also keeps caps without bound from overflowing the sum.
+  const std::int64_t most = 2 * whole_[at(resource_of_use_[use])] / kDemandStep + 2;
+  const double exact = units_of_use_[use] * cap / kDemandStep;
+  return exact < static_cast<double>(most) ? whole(exact) : most;
+}
+
+void FairShare::soil(ResourceId resource) {
+  Load& load = loads_[at(resource)];
+  if (load.dirty) return;
+  load.dirty = true;
+  dirty_.push_back(resource);
+}
+
+FlowId FairShare::add(PatternId pattern, double cap) {
+  const std::uint32_t begin = begin_[at(pattern)];
+  const std::uint32_t end = begin_[at(pattern) + 1];
+  std::vector<FlowId>& idle = idle_[end - begin];
+  FlowId id = 0;
+  if (idle.empty()) {
+    id = static_cast<FlowId>(flows_.size());
+    flows_.emplace_back().first_place = static_cast<std::uint32_t>(places_.size());
+    places_.resize(places_.size() + (end - begin));
+  } else {
+    id = idle.back();
+    idle.pop_back();
+  }
+  Flow& flow = flows_[at(id)];
+  flow.rate = cap;
+  flow.cap = cap;
+  flow.pattern = pattern;
+  bool fits = true;
+  for (std::uint32_t use = begin; use < end; ++use) {
+    const std::size_t r = at(resource_of_use_[use]);
+    std::vector<Member>& members = members_[r];
+    if (members.size() == kMostFlows) mistake("too many flows at a time on resource", static_cast<long long>(r));
+    places_[flow.first_place + (use - begin)] = static_cast<std::uint32_t>(members.size());
+    members.push_back({id, use - begin});
+    Load& load = loads_[r];
+    const bool was_contended = load.contended();
+    load.demand += demand_of(use, cap);
+    load.weight += weight_of_use_[use];
+    if (!load.contended()) continue;
+    // Where it fits with a margin beyond all rounding, a solve would let it run at its cap and change nobody.
+    const bool spares =
+        was_contended && !load.dirty && !load.binding &&
+        static_cast<double>(load.spare) > units_of_use_[use] * cap + static_cast<double>(load.capacity >> kSlackBits);
+    if (!spares) fits = false;
+  }
+  if (!fits) {
+    for (std::uint32_t use = begin; use < end; ++use) {
+      if (loads_[at(resource_of_use_[use])].contended()) soil(resource_of_use_[use]);
+    }
+    return id;
+  }
+  for (std::uint32_t use = begin; use < end; ++use) {
+    loads_[at(resource_of_use_[use])].spare -= whole(units_of_use_[use] * cap);
+  }
+  return id;
+}
+
+void FairShare::remove(FlowId id) {
+  Flow& flow = flows_[at(id)];
+  const std::uint32_t begin = begin_[at(flow.pattern)];
+  const std::uint32_t end = begin_[at(flow.pattern) + 1];
+  for (std::uint32_t use = begin; use < end; ++use) {
+    const std::size_t r = at(resource_of_use_[use]);
+    std::vector<Member>& members = members_[r];
+    const std::uint32_t place = places_[flow.first_place + (use - begin)];
+    const Member last = members.back();
+    members[place] = last;
+    places_[flows_[at(last.flow)].first_place + last.use] = place;
+    members.pop_back();
+    Load& load = loads_[r];
+    const bool was_contended = load.contended();
+    load.demand -= demand_of(use, flow.cap);
+    load.weight -= weight_of_use_[use];
+    if (!was_contended) continue;
+    if (load.binding) {
+      soil(static_cast<ResourceId>(r));
+    } else {
+      load.spare += whole(units_of_use_[use] * flow.rate);
+    }
+  }
+  idle_[end - begin].push_back(id);
+}
+
+void FairShare::change_held(ResourceId resource, double amount, int sign) {
+  const std::size_t r = at(resource);
+  Load& load = loads_[r];
+  held_[r] += sign * whole(std::min(amount * units_[r], 4.0 * static_cast<double>(whole_[r])));
+  const std::int64_t least = static_cast<std::int64_t>(static_cast<double>(whole_[r]) * kLeastShare);
+  const std::int64_t capacity = std::max(whole_[r] - held_[r], least);
+  const std::int64_t gained = capacity - load.capacity;
+  const bool was_contended = load.contended();
+  load.capacity = capacity;
+  load.bound = bound_of(capacity);
+  if (!was_contended && !load.contended()) return;
+  const bool unnoticed = was_contended && load.contended() && !load.dirty && !load.binding &&
+                         (gained >= 0 || load.spare + gained > (capacity >> kSlackBits));
+  if (unnoticed) {
+    load.spare += gained;
+  } else {
+    soil(resource);
+  }
+}
+
+std::span<const FlowId> FairShare::settle() {
+  changed_.clear();
+  if (dirty_.empty()) return changed_;
+  gather();
+  fill();
+  for (const ResourceId resource : dirty_) loads_[at(resource)].dirty = false;
+  dirty_.clear();
+  return changed_;
+}
+
+void FairShare::gather() {
+  mark_ += 2;
+  resources_.clear();
+  component_.clear();
+  for (const ResourceId resource : dirty_) {
+    loads_[at(resource)].mark = mark_;
+    resources_.push_back(resource);
+  }
+  for (std::size_t i = 0; i < resources_.size(); ++i) {
+    for (const Member member : members_[at(resources_[i])]) {
+      Flow& flow = flows_[at(member.flow)];
+      if (flow.mark == mark_) continue;
+      flow.mark = mark_;
+      component_.push_back(member.flow);
+      for (std::uint32_t use = begin_[at(flow.pattern)]; use < begin_[at(flow.pattern) + 1]; ++use) {
+        Load& load = loads_[at(resource_of_use_[use])];
+        if (load.mark == mark_ || !load.contended()) continue;
+        load.mark = mark_;
+        resources_.push_back(resource_of_use_[use]);
+      }
+    }
+  }
+}
+
+void FairShare::push_level(Level level) {
+  levels_.push_back(level);
+  std::push_heap(levels_.begin(), levels_.end(), [](const Level& a, const Level& b) {
+    return a.level > b.level || (a.level == b.level && a.resource > b.resource);
+  });
+}
+
+FairShare::Level FairShare::pop_level() {
+  std::pop_heap(levels_.begin(), levels_.end(), [](const Level& a, const Level& b) {
+    return a.level > b.level || (a.level == b.level && a.resource > b.resource);
+  });
+  const Level level = levels_.back();
+  levels_.pop_back();
+  return level;
+}
+
+void FairShare::freeze(FlowId id, double rate) {
+  Flow& flow = flows_[at(id)];
+  flow.mark = mark_ + 1;
+  if (flow.rate != rate) {
+    flow.rate = rate;
+    changed_.push_back(id);
+  }
+  for (std::uint32_t use = begin_[at(flow.pattern)]; use < begin_[at(flow.pattern) + 1]; ++use) {
+    Load& load = loads_[at(resource_of_use_[use])];
+    if (load.mark != mark_) continue;
+    load.spare -= whole(units_of_use_[use] * rate);
+    load.open -= weight_of_use_[use];
+  }
+}
+
+void FairShare::fill() {
+  levels_.clear();
+  for (const ResourceId resource : resources_) {
+    Load& load = loads_[at(resource)];
+    load.binding = false;
+    load.spare = load.capacity;
+    load.open = load.weight;
+    if (load.contended()) {
+      push_level({load.level(), resource});
+    } else {
+      load.mark = 0;  // looked at because it changed; sets nobody a limit
+    }
+  }
+  // The lowest level first. It may have risen since it was computed, never fallen: what others got is at most the level they had.
+  while (!levels_.empty()) {
+    const Level lowest = pop_level();
+    Load& load = loads_[at(lowest.resource)];
+    if (load.open == 0) continue;
+    const double level = std::max(load.level(), lowest.level);
+    if (level > lowest.level && !levels_.empty() && level >= levels_.front().level) {
+      push_level({level, lowest.resource});
+      continue;
+    }
+    const std::vector<Member>& members = members_[at(lowest.resource)];
+    bool capped = false;
+    for (const Member member : members) {
+      const Flow& flow = flows_[at(member.flow)];
+      if (flow.mark == mark_ && flow.cap <= level * kCapSlack) {
+        freeze(member.flow, flow.cap);
+        capped = true;
+      }
+    }
+    if (load.open == 0) continue;
+    if (capped) {
+      push_level({std::max(load.level(), level), lowest.resource});
+      continue;
+    }
+    load.binding = true;
+    for (const Member member : members) {
+      if (flows_[at(member.flow)].mark == mark_) freeze(member.flow, level);
+    }
+  }
+  // Those whose resources are all loose now.
+  for (const FlowId id : component_) {
+    Flow& flow = flows_[at(id)];
+    if (flow.mark == mark_ && flow.rate != flow.cap) {
+      flow.rate = flow.cap;
+      changed_.push_back(id);
+    }
+  }
+}
+
+}  // namespace cpfit::engine

@@ -1,0 +1,122 @@
+// Max-min fair sharing of resources by flows, kept up as flows come and go.
+//
+// All flows' rates grow together; a flow stops at its cap, or when a resource that it uses is exhausted (progressive filling,
+// Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2; SimGrid's lmm system with equal sharing weights). A flow of rate
+// x takes weight * x from each resource of its pattern.
+//
+// The rates are a function of the present set of flows and holds, bit for bit, however it came about: what a resource has given
+// away is summed in whole units (2^-52 of its capacity), and sums of whole numbers do not remember their order. So the same state
+// at another time has the same future, which folding relies on, and which flows are solved for may be chosen for speed:
+//   loose      a resource whose flows all fit at their caps. It never matters, whoever comes within that bound;
+//   contended  the others. Flows connected by contended resources are solved together; nobody else is looked at.
+//   binding    a contended resource that stopped somebody. A flow that leaves none, or comes and fits, changes nobody.
+// Bounds: up to 65,536 flows at a time on one resource.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/engine/program.h"
+
+namespace cpfit::engine {
+
+using FlowId = std::int32_t;
+
+/// The share of a resource that holds leave to flows at least: kernels beside communication that wants all SMs still creep on.
+inline constexpr double kLeastShare = 0.02;
+
+class FairShare {
+ public:
+  /// Patterns as in Program: uses[pattern_begin[p] .. pattern_begin[p + 1]). Uses of one resource in a pattern are added, those
+  /// of weight zero dropped.
+  FairShare(std::span<const Resource> resources, std::span<const Use> uses, std::span<const std::uint32_t> pattern_begin);
+
+  /// The resources that a flow of the pattern draws on, each once, in the order of first use.
+  [[nodiscard]] std::span<const ResourceId> resources_of(PatternId pattern) const {
+    return {resource_of_use_.data() + begin_[static_cast<std::size_t>(pattern)],
+            resource_of_use_.data() + begin_[static_cast<std::size_t>(pattern) + 1]};
+  }
+
+  /// A new flow. Its rate holds after settle(). Ids are small and used again. cap > 0.
+  FlowId add(PatternId pattern, double cap);
+  void remove(FlowId flow);
+  /// Takes `amount` (>= 0) of a resource from its flows, or gives it back. Holds add up; see kLeastShare.
+  void take(ResourceId resource, double amount) { change_held(resource, amount, 1); }
+  void give_back(ResourceId resource, double amount) { change_held(resource, amount, -1); }
+
+  /// Solves for everything that changed since the last call. Answers the flows whose rate is another one now, valid until the
+  /// next call; flows added since the last call are among them only if they are slower than their cap.
+  std::span<const FlowId> settle();
+
+  [[nodiscard]] double rate(FlowId flow) const { return flows_[static_cast<std::size_t>(flow)].rate; }
+  [[nodiscard]] std::size_t flows_on(ResourceId resource) const { return members_[static_cast<std::size_t>(resource)].size(); }
+  /// One more than the largest flow id ever given.
+  [[nodiscard]] std::size_t ids() const { return flows_.size(); }
+
+ private:
+  struct Flow {
+    double rate = 0;
+    double cap = 0;
+    std::uint32_t first_place = 0;  // into places_, one per use
+    PatternId pattern = 0;
+    std::uint32_t mark = 0;  // of the solve that has seen it; frozen ones have mark + 1
+  };
+  struct Member {
+    FlowId flow;
+    std::uint32_t use;  // place in the flow's pattern
+  };
+  struct Load {
+    std::int64_t capacity = 0;  // units left by holds
+    std::int64_t demand = 0;    // in 256 units: sum over flows of min(weight * cap, a little over all)
+    std::int64_t bound = 0;     // demand up to which the resource is loose
+    std::int64_t weight = 0;    // sum of the flows' weights
+    std::int64_t spare = 0;     // units nobody draws; valid where contended and not dirty
+    std::int64_t open = 0;      // while solving: weight of the flows that still grow
+    double level_per = 0;       // level = spare / open * level_per
+    std::uint32_t mark = 0;
+    bool binding = false;
+    bool dirty = false;
+    [[nodiscard]] bool contended() const { return demand > bound; }
+    [[nodiscard]] double level() const { return static_cast<double>(spare) / static_cast<double>(open) * level_per; }
+  };
+  struct Level {
+    double level;
+    ResourceId resource;
+  };
+
+  [[nodiscard]] std::int64_t demand_of(std::uint32_t use, double cap) const;
+  [[nodiscard]] static std::int64_t bound_of(std::int64_t capacity);
+  void change_held(ResourceId resource, double amount, int sign);
+  void soil(ResourceId resource);
+  void gather();
+  void fill();
+  void freeze(FlowId flow, double rate);
+  void push_level(Level level);
+  Level pop_level();
+
+  // Per use of a pattern (compiled: merged and scaled).
+  std::vector<std::uint32_t> begin_;  // (patterns + 1)
+  std::vector<ResourceId> resource_of_use_;
+  std::vector<double> units_of_use_;         // units per rate
+  std::vector<std::int64_t> weight_of_use_;  // in weight units
+  // Per resource.
+  std::vector<Load> loads_;
+  std::vector<double> units_;        // units per amount
+  std::vector<std::int64_t> whole_;  // capacity without holds, units
+  std::vector<std::int64_t> held_;   // units
+  std::vector<std::vector<Member>> members_;
+  // Per flow; the places of equal pattern lengths are used again.
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> places_;      // where the flow stands in its resources' members
+  std::vector<std::vector<FlowId>> idle_;  // by pattern length
+  // Of the solve at hand.
+  std::vector<ResourceId> dirty_;
+  std::vector<ResourceId> resources_;
+  std::vector<FlowId> component_;
+  std::vector<FlowId> changed_;
+  std::vector<Level> levels_;
+  std::uint32_t mark_ = 0;
+};
+
+}  // namespace cpfit::engine

@@ -1,0 +1,272 @@
+#include "sim/engine/fold.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include "sim/engine/trouble.h"
+
+namespace cpfit::engine {
+
+namespace {
+
+constexpr std::int64_t kUneven = -1;
+// Places of activities outside the section, in a snapshot; no relative id comes near.
+constexpr std::int64_t kOutside = std::int64_t{1} << 40;
+constexpr std::int64_t kUnposted = -1;
+// Where a jump would leave the clock's range.
+constexpr double kLongest = 2305843009213693952.0;  // 2^61 ps, 26 days
+
+template <class Value>
+std::size_t at(Value index) {
+  return static_cast<std::size_t>(index);
+}
+
+ActivityId id_in(const Section& section, std::int32_t copy, std::int32_t place) {
+  return section.first + copy * section.stride + place;
+}
+
+std::size_t ranks_of(const Program& program) {
+  std::int32_t ranks = 0;
+  for (const Lane& lane : program.lanes) ranks = std::max(ranks, lane.rank + 1);
+  return at(ranks);
+}
+
+/// Aborts where copies are not alike; answers the launches per copy and rank.
+std::vector<std::int64_t> launches_per_copy(const Program& program, const Section& section) {
+  std::vector<std::int64_t> launches(ranks_of(program), 0);
+  if (section.stride <= 0 || section.marker < 0 || section.marker >= section.stride || section.first < 0 ||
+      at(id_in(section, section.copies, 0)) > program.activities.size()) {
+    mistake("a section that is not in the program, first activity", section.first);
+  }
+  std::vector<bool> known(launches.size(), false);
+  for (ActivityId id = id_in(section, 1, 0); id < id_in(section, section.copies, 0); ++id) {
+    const Activity& a = program.activities[at(id)];
+    const Activity& b = program.activities[at(id - section.stride)];
+    if (a.fixed != b.fixed || a.amount != b.amount || a.cap != b.cap || a.pattern != b.pattern || a.slots != b.slots ||
+        a.tag != b.tag || a.micro_batch != b.micro_batch || a.chunk != b.chunk) {
+      mistake("a section's copies differ at activity", id);
+    }
+    for (std::uint16_t i = 0; i < a.slots; ++i) {
+      const Slot& mine = program.slots[at(a.first_slot + i)];
+      const Slot& other = program.slots[at(b.first_slot + i)];
+      if (mine.lane != other.lane || mine.hold != other.hold || (mine.launch > 0) != (other.launch > 0)) {
+        mistake("a section's copies differ in a slot of activity", id);
+      }
+      if (mine.launch == 0) continue;
+      const std::size_t rank = at(program.lanes[at(mine.lane)].rank);
+      const std::int64_t step = std::int64_t{mine.launch} - other.launch;
+      if (known[rank] && launches[rank] != step) {
+        launches[rank] = kUneven;
+      } else {
+        launches[rank] = step;
+      }
+      known[rank] = true;
+    }
+  }
+  return launches;
+}
+
+}  // namespace
+
+Fold::Fold(State& state) : state_(state) {
+  const Program& program = state.program;
+  for (std::size_t i = 0; i < program.sections.size(); ++i) {
+    const Section& section = program.sections[i];
+    if (section.stands_for <= section.copies) continue;
+    Watch watch;
+    watch.section = i;
+    watch.launches = launches_per_copy(program, section);
+    watches_.push_back(std::move(watch));
+  }
+  if (watches_.empty()) return;
+  state.folding = true;
+  state.marker.assign(program.activities.size(), 0);
+  state.touched_place.assign(program.activities.size(), kNone);
+  state.launch_bound.assign(ranks_of(program), kNotYet);
+  for (const Watch& watch : watches_) {
+    const Section& section = program.sections[watch.section];
+    for (std::int32_t copy = 0; copy < section.copies; ++copy) state.marker[at(id_in(section, copy, section.marker))] = 1;
+  }
+}
+
+std::vector<Picoseconds> Fold::busy_now() const {
+  std::vector<Picoseconds> busy = state_.run.busy;
+  for (std::size_t r = 0; r < busy.size(); ++r) {
+    if (state_.share.flows_on(static_cast<ResourceId>(r)) > 0) busy[r] += state_.now - state_.busy_since[r];
+  }
+  return busy;
+}
+
+void Fold::snapshot(const Section& section, std::int32_t copy, std::vector<std::int64_t>& out) {
+  const Program& program = state_.program;
+  const Picoseconds shown = state_.now + state_.shift;  // as times in the Run
+  const ActivityId begin = section.first;
+  const ActivityId end = id_in(section, section.copies, 0);
+  order_ = state_.touched;
+  std::sort(order_.begin(), order_.end());
+  std::int64_t ended_inside = 0;
+  for (ActivityId id = begin; id < end; ++id) ended_inside += state_.phase[at(id)] == Phase::kDone ? 1 : 0;
+  out.clear();
+  out.push_back(state_.ended - ended_inside);
+  out.push_back(ended_inside - std::int64_t{copy} * section.stride);
+  for (const ActivityId id : order_) {
+    const Activity& activity = program.activities[at(id)];
+    const SlotId last = activity.first_slot + activity.slots;
+    const bool inside = id >= begin && id < end;
+    if (!inside && state_.unposted[at(id)] == activity.slots) {
+      bool pending = false;  // only its launch is missing
+      for (SlotId slot = activity.first_slot; slot < last; ++slot) pending = pending || state_.waits[at(slot)] == 0;
+      if (!pending) continue;  // a counter
+    }
+    const Phase phase = state_.phase[at(id)];
+    out.push_back(inside ? id - id_in(section, copy, 0) : id + kOutside);
+    out.push_back(static_cast<std::int64_t>(phase));
+    for (SlotId slot = activity.first_slot; slot < last; ++slot) {
+      if (state_.run.posted[at(slot)] != kNotYet) {
+        out.push_back(shown - state_.run.posted[at(slot)]);
+      } else if (state_.waits[at(slot)] == 0) {
+        const Slot& place = program.slots[at(slot)];
+        state_.launch_bound[at(program.lanes[at(place.lane)].rank)] = state_.now;
+        out.push_back(kUnposted);
+        out.push_back(state_.launch_time(place) - state_.now);
+      } else {
+        out.push_back(kUnposted);
+        out.push_back(kUnposted - state_.waits[at(slot)]);
+      }
+    }
+    if (phase == Phase::kWaiting) continue;
+    out.push_back(shown - state_.run.start[at(id)]);
+    if (phase != Phase::kFlowing) continue;
+    const Flowing& flow = state_.flowing[at(state_.flow[at(id)])];
+    out.push_back(std::bit_cast<std::int64_t>(flow.remaining));
+    out.push_back(std::bit_cast<std::int64_t>(flow.rate));
+    out.push_back(state_.now - flow.since);
+    out.push_back(flow.end - state_.now);
+  }
+}
+
+bool Fold::launches_keep_pace(const Watch& watch, Picoseconds period) const {
+  const Picoseconds cost = state_.program.launch_cost;
+  if (cost == 0) return true;
+  for (std::size_t rank = 0; rank < watch.launches.size(); ++rank) {
+    if (watch.launches[rank] == kUneven) return false;
+    const Picoseconds launching = watch.launches[rank] * cost;
+    const bool bound = state_.launch_bound[rank] >= watch.time;
+    if (bound ? launching != period : launching > period) return false;
+  }
+  return true;
+}
+
+/// The times of activities of copies before `copy` that have not ended: one period after those of the copy before them. False
+/// where there is no copy before them.
+bool Fold::foretell(const Watch& watch, std::int32_t copy, Picoseconds period, Picoseconds skipped_time) {
+  const Program& program = state_.program;
+  const Section& section = program.sections[watch.section];
+  std::map<std::pair<std::vector<Picoseconds>*, std::size_t>, Picoseconds> told;
+  const auto tell = [&](std::vector<Picoseconds>& times, std::size_t index, std::size_t one_copy_before) {
+    Picoseconds time = times[index];
+    if (time == kNotYet) {
+      const auto found = told.find({&times, one_copy_before});
+      const Picoseconds before = found != told.end() ? found->second : times[one_copy_before];
+      if (before == kNotYet) return false;
+      time = before + period;
+    }
+    told[{&times, index}] = time;
+    late_.push_back({&times, index, time, skipped_time, watch.section});
+    return true;
+  };
+  for (ActivityId id = section.first; id < id_in(section, copy, 0); ++id) {
+    if (state_.phase[at(id)] == Phase::kDone) continue;
+    const ActivityId before = id - section.stride;
+    if (before < section.first) return false;
+    const Activity& activity = program.activities[at(id)];
+    bool known = tell(state_.run.start, at(id), at(before)) && tell(state_.run.end, at(id), at(before));
+    for (std::uint16_t i = 0; i < activity.slots && known; ++i) {
+      known = tell(state_.run.posted, at(activity.first_slot + i), at(program.activities[at(before)].first_slot + i));
+    }
+    if (!known) return false;
+  }
+  return true;
+}
+
+void Fold::jump(Watch& watch, std::int32_t copy, Picoseconds period) {
+  const Program& program = state_.program;
+  const Section& section = program.sections[watch.section];
+  const std::int32_t skipped = section.stands_for - section.copies;
+  if (static_cast<double>(skipped) * static_cast<double>(period) + static_cast<double>(state_.shift) > kLongest) return;
+  const Picoseconds skipped_time = skipped * period;
+  const std::size_t late_before = late_.size();
+  if (!foretell(watch, copy, period, skipped_time)) {
+    late_.resize(late_before);
+    return;
+  }
+  // What has a time already and goes on, or belongs to this copy and later ones, moves with the clock.
+  const auto move = [&](Picoseconds& time) {
+    if (time != kNotYet) time += skipped_time;
+  };
+  const auto move_activity = [&](ActivityId id) {
+    const Activity& activity = program.activities[at(id)];
+    move(state_.run.start[at(id)]);
+    move(state_.run.end[at(id)]);
+    for (SlotId slot = activity.first_slot; slot < activity.first_slot + activity.slots; ++slot)
+      move(state_.run.posted[at(slot)]);
+  };
+  const ActivityId from = id_in(section, copy, 0);
+  const ActivityId end = id_in(section, section.copies, 0);
+  for (ActivityId id = from; id < end; ++id) move_activity(id);
+  for (const ActivityId id : state_.touched) {
+    if (id < from || id >= end) move_activity(id);
+  }
+  const std::vector<Picoseconds> busy = busy_now();
+  for (std::size_t r = 0; r < busy.size(); ++r) state_.run.busy[r] += skipped * (busy[r] - watch.busy[r]);
+  if (program.launch_cost > 0) {
+    LaunchShift later{section.first, {}};
+    for (const std::int64_t launches : watch.launches) later.per_rank.push_back(skipped * launches * program.launch_cost);
+    state_.launch_shifts.push_back(std::move(later));
+  }
+  state_.shift += skipped_time;
+  state_.run.jumps.push_back({static_cast<std::int32_t>(watch.section), copy - 1, skipped, period});
+  watch.jumped = true;
+}
+
+void Fold::at_markers() {
+  std::sort(state_.started_markers.begin(), state_.started_markers.end());
+  for (const ActivityId id : state_.started_markers) {
+    for (Watch& watch : watches_) {
+      const Section& section = state_.program.sections[watch.section];
+      if (watch.jumped || id < section.first || id >= id_in(section, section.copies, 0)) continue;
+      const std::int32_t copy = (id - section.first) / section.stride;
+      snapshot(section, copy, watch.current);
+      const Picoseconds period = state_.now - watch.time;
+      if (watch.copy != kNone && watch.copy == copy - 1 && period > 0 && watch.previous == watch.current &&
+          launches_keep_pace(watch, period)) {
+        jump(watch, copy, period);
+        if (watch.jumped) continue;
+      }
+      std::swap(watch.previous, watch.current);
+      watch.busy = busy_now();
+      watch.copy = copy;
+      watch.time = state_.now;
+    }
+  }
+  state_.started_markers.clear();
+}
+
+Problems Fold::finish() {
+  std::vector<bool> failed(state_.program.sections.size(), false);
+  for (const Watch& watch : watches_) failed[watch.section] = !watch.jumped;
+  for (const Late& late : late_) {
+    Picoseconds& time = (*late.times)[late.index];
+    if (time != late.time + late.shift) failed[late.section] = true;
+    time = late.time;
+  }
+  Problems problems;
+  for (std::size_t i = 0; i < failed.size(); ++i) {
+    if (failed[i]) problems.push_back(without_period(state_.program, state_.program.sections[i]));
+  }
+  return problems;
+}
+
+}  // namespace cpfit::engine
