@@ -17,7 +17,8 @@ struct Said {
 
 using Words = std::vector<std::string>;
 
-/// Starts `cpfit WORDS...` with standard output and error going to `out` and `err`; a hang ends by SIGALRM after two minutes.
+/// Starts `cpfit WORDS...` with standard output and error going to `out` and `err`; a hang ends by SIGALRM after a quarter of an
+/// hour.
 [[nodiscard]] pid_t start(const Words& words, const std::string& out, const std::string& err);
 /// Waits for a started child.
 [[nodiscard]] Said wait_for(pid_t child, const std::string& out, const std::string& err);

@@ -25,6 +25,15 @@ void refuses(const Words& words, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) EXPECT_THAT(said.err, HasSubstr(part));
 }
 
+/// The head of a program: NULs, control characters, bytes that are no UTF-8.
+std::string binary_junk() {
+  std::string junk =
+      "\x7f"
+      "ELF";
+  for (int i = 0; i < 4096; ++i) junk += static_cast<char>(i * 37);
+  return junk;
+}
+
 TEST(Usage, TellsTheCommandAndWhatWasMeant) {
   refuses({}, {"a command is missing", "plan", "validate"});
   refuses({"plann", "x.toml"}, {"'plann'", "did you mean 'plan'?"});
@@ -61,7 +70,7 @@ TEST(ScenarioTrouble, NamesLineColumnAndRepair) {
   refuses({"plan", with("global_batch = 8", "global_batch = 8\nframework = \"megatron\"")}, {"megatron-core"});
   refuses({"plan", folder / "missing.toml"}, {"missing.toml", "cannot be opened"});
   refuses({"plan", folder / "."}, {"folder"});
-  refuses({"plan", CPFIT_BINARY}, {"docs/scenario.md"});
+  refuses({"plan", folder.file("junk.toml", binary_junk())}, {"docs/scenario.md"});
 }
 
 TEST(ModelTrouble, OfAConfigIsNamed) {
@@ -75,7 +84,7 @@ TEST(ModelTrouble, OfAConfigIsNamed) {
   refuses({"plan", scenario(fixtures + "missing_fields.json")}, {"num_hidden_layers", "missing"});
   refuses({"plan", scenario(fixtures + "moe_mixtral.json")}, {"mixture-of-experts"});
   refuses({"plan", scenario(fixtures + "malformed.json")}, {"not valid JSON"});
-  refuses({"plan", scenario(CPFIT_BINARY)}, {"not valid JSON"});
+  refuses({"plan", scenario(folder.file("junk.json", binary_junk()))}, {"not valid JSON"});
   refuses({"plan", scenario(folder / "none.json")}, {"cannot be read"});
   refuses({"plan", scenario(folder.file("deep.json", std::string(200'000, '[')))}, {"not valid JSON"});
 }
@@ -145,7 +154,7 @@ TEST(ValidateTrouble, IsNamed) {
   refuses({"validate", folder.file("h.csv", "gpu,model\n" + std::string(20'000'000, 'x') + ",y\n")}, {"h.csv:1"});
   refuses({"validate", folder / "none.csv"}, {"none.csv"});
   refuses({"validate", folder / "."}, {"folder"});
-  refuses({"validate", CPFIT_BINARY}, {"cpfit:"});
+  refuses({"validate", folder.file("junk.csv", binary_junk())}, {"cpfit:"});
 }
 
 /// Exit code 1 and a sentence with the reason and a repair.
