@@ -1,0 +1,117 @@
+#include "sim/plan/step_flows.h"
+
+#include <algorithm>
+#include <map>
+
+#include "model/recipe/rank_grid.h"
+#include "model/traffic/collective_traffic.h"
+#include "model/traffic/cp_traffic.h"
+#include "model/transformer/parameters.h"
+
+namespace cpfit {
+
+namespace {
+
+/// The member `by` places on in the group of `axis`, ring order.
+std::int64_t along(const Recipe& recipe, Coordinate at, Axis axis, std::int32_t size, std::int32_t by) {
+  std::int32_t& place = axis == Axis::kTp ? at.tp : axis == Axis::kCp ? at.cp : axis == Axis::kDp ? at.dp : at.pp;
+  place = ((place + by) % size + size) % size;
+  return rank_of(recipe, at);
+}
+
+}  // namespace
+
+void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std::int64_t ranks,
+                        const std::function<void(const StepFlow&)>& visit) {
+  const Architecture& model = context.model;
+  const double micro_batches =
+      static_cast<double>(context.training.global_batch) / (static_cast<double>(recipe.dp) * recipe.micro_batch);
+  const double layers = static_cast<double>(model.layers) / recipe.pp;  // per stage, mean
+  const CpTraffic cp = cp_traffic(model, context.training, recipe, context.rules);
+  const TpTraffic tp = tp_traffic(model, context.training, recipe);
+  const double hidden_message = pp_message(model, context.training, recipe).value();
+  const ParameterCount count = count_parameters(model);
+  const double parameters = static_cast<double>(count.total()) / recipe.pp / recipe.tp;
+  const DpTraffic dp = dp_traffic(parameters, context.training, recipe, context.rules);
+
+  const double layer_runs = layers * micro_batches;
+  const double tp_bytes = layer_runs * static_cast<double>(recipe.tp - 1) / recipe.tp *
+                          ((tp.forward_gathers + tp.backward_gathers) * tp.gather.value() +
+                           (tp.forward_scatters + tp.backward_scatters + 2 * (tp.forward_all_reduces + tp.backward_all_reduces)) *
+                               tp.activation.value());
+  const double exchange = (cp.forward.exchange + cp.backward.exchange).value() * layer_runs;
+  const double cp_forward = cp.forward.sent.value() * layer_runs;
+  const double cp_backward = cp.backward.sent.value() * layer_runs;
+  const double leaving = cp.inner > 1 ? static_cast<double>(cp.inner - 1) / cp.inner : 0.0;
+  const double ring_forward = cp_forward - cp.forward.exchange.value() * leaving * layer_runs;
+  const double ring_backward = cp_backward - cp.backward.exchange.value() * leaving * layer_runs;
+  const double members = static_cast<double>(dp.ranks);
+  const double dp_bytes =
+      dp.ranks > 1 ? (dp.reduce_scatter.value() * (dp.all_reduce ? 2.0 : 1.0) + dp.all_gather.value()) * (members - 1) / members
+                   : 0.0;
+
+  const auto send = [&](std::int64_t from, std::int64_t to, Axis axis, double bytes) {
+    if (bytes > 0.0 && from != to) visit({from, to, axis, bytes});
+  };
+  const std::int64_t routed = std::min(recipe.world(), ranks);
+  for (std::int64_t rank = 0; rank < routed; ++rank) {
+    const Coordinate at = coordinate_of(recipe, rank);
+    send(rank, along(recipe, at, Axis::kTp, recipe.tp, 1), Axis::kTp, tp_bytes);
+    if (recipe.cp > 1) {
+      // Members of a ring stand `inner` places apart when the inner level is a head exchange, next to each other otherwise.
+      const std::int32_t stride = cp.forward.exchanges > 0 ? cp.inner : 1;
+      send(rank, along(recipe, at, Axis::kCp, recipe.cp, stride), Axis::kCp, ring_forward);
+      send(rank, along(recipe, at, Axis::kCp, recipe.cp, context.rules.reverse_ring_in_backward ? -stride : stride), Axis::kCp,
+           ring_backward);
+      if (cp.forward.exchanges > 0) {
+        const std::int32_t base = at.cp / cp.inner * cp.inner;
+        for (std::int32_t other = 0; other < cp.inner; ++other) {
+          Coordinate to = at;
+          to.cp = base + other;
+          send(rank, rank_of(recipe, to), Axis::kCp, exchange / cp.inner);
+        }
+      }
+    }
+    if (at.pp + 1 < recipe.pp)
+      send(rank, along(recipe, at, Axis::kPp, recipe.pp, 1), Axis::kPp, hidden_message * micro_batches * recipe.vpp);
+    if (at.pp > 0)
+      send(rank, along(recipe, at, Axis::kPp, recipe.pp, -1), Axis::kPp, hidden_message * micro_batches * recipe.vpp);
+    if (dp.ranks > 1) {
+      // The ring over dp*cp: along cp first, then on to the next dp rank.
+      Coordinate next = at;
+      next.cp = (at.cp + 1) % recipe.cp;
+      if (next.cp == 0) next.dp = (at.dp + 1) % recipe.dp;
+      send(rank, rank_of(recipe, next), Axis::kDp, dp_bytes);
+    }
+  }
+}
+
+std::vector<double> bytes_per_link(const ScreenContext& context, const Recipe& recipe, std::int64_t ranks,
+                                   const std::function<std::int64_t(std::int64_t)>& gpu_of) {
+  const Topology& topology = *context.cluster.topology;
+  std::vector<double> bytes(topology.links().size(), 0.0);
+  std::vector<std::int32_t> route;
+  for_each_step_flow(context, recipe, ranks, [&](const StepFlow& flow) {
+    topology.route_into(gpu_of(flow.from), gpu_of(flow.to), route);
+    for (const std::int32_t link : route) bytes[static_cast<std::size_t>(link)] += flow.bytes;
+  });
+  return bytes;
+}
+
+std::vector<LinkLoad> loads_of(const Topology& topology, const std::vector<double>& bytes) {
+  std::vector<LinkLoad> loads;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] <= 0.0) continue;
+    const Link& link = topology.links()[i];
+    LinkLoad load;
+    load.from = topology.vertices()[static_cast<std::size_t>(link.from)].name;
+    load.to = topology.vertices()[static_cast<std::size_t>(link.to)].name;
+    load.bytes = Bytes(bytes[i]);
+    load.busy = Bytes(bytes[i]) / link.capacity;
+    loads.push_back(std::move(load));
+  }
+  std::stable_sort(loads.begin(), loads.end(), [](const LinkLoad& a, const LinkLoad& b) { return a.busy > b.busy; });
+  return loads;
+}
+
+}  // namespace cpfit
