@@ -159,6 +159,24 @@ bool Fold::launches_keep_pace(const Watch& watch, Picoseconds period) const {
   return true;
 }
 
+/// Whether what ranks ahead have already done of this copy and later ones came one period after the copy before it: they may have
+/// come to their pace only within the period.
+bool Fold::leaders_repeat(const Section& section, std::int32_t copy, Picoseconds period) const {
+  const Program& program = state_.program;
+  const auto repeats = [&](const std::vector<Picoseconds>& times, std::size_t index, std::size_t one_copy_before) {
+    return times[index] == kNotYet || times[index] == times[one_copy_before] + period;
+  };
+  for (ActivityId id = id_in(section, copy, 0); id < id_in(section, section.copies, 0); ++id) {
+    const std::size_t before = at(id - section.stride);
+    if (!repeats(state_.run.start, at(id), before) || !repeats(state_.run.end, at(id), before)) return false;
+    const SlotId slot = program.activities[at(id)].first_slot, slot_before = program.activities[before].first_slot;
+    for (std::uint16_t i = 0; i < program.activities[at(id)].slots; ++i) {
+      if (!repeats(state_.run.posted, at(slot + i), at(slot_before + i))) return false;
+    }
+  }
+  return true;
+}
+
 /// The times of activities of copies before `copy` that have not ended: one period after those of the copy before them. False
 /// where there is no copy before them.
 bool Fold::foretell(const Watch& watch, std::int32_t copy, Picoseconds period, Picoseconds skipped_time) {
@@ -198,7 +216,7 @@ void Fold::jump(Watch& watch, std::int32_t copy, Picoseconds period) {
   if (static_cast<double>(skipped) * static_cast<double>(period) + static_cast<double>(state_.shift) > kLongest) return;
   const Picoseconds skipped_time = skipped * period;
   const std::size_t late_before = late_.size();
-  if (!foretell(watch, copy, period, skipped_time)) {
+  if (!leaders_repeat(section, copy, period) || !foretell(watch, copy, period, skipped_time)) {
     late_.resize(late_before);
     return;
   }

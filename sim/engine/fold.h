@@ -10,6 +10,8 @@
 //   counters   a slot outside the section that waits for all its copies only counts them: it was not posted and will not be
 //   before
 //              the last copy, whose ends are in the program. How far it has counted does not matter.
+//   leaders    what ranks ahead had done of this copy before the period began is past, not state. Its times must be one period
+//              after those of the copy before, or the copy before cannot speak for those that are skipped.
 //   the end    ranks that run ahead meet what follows the section while others are copies behind. The times of copies that had
 //   not
 //              ended at the jump are therefore those of the period, and if the end of the section then changed the last of them,
@@ -53,6 +55,7 @@ class Fold {
   void snapshot(const Section& section, std::int32_t copy, std::vector<std::int64_t>& out);
   [[nodiscard]] std::vector<Picoseconds> busy_now() const;
   [[nodiscard]] bool launches_keep_pace(const Watch& watch, Picoseconds period) const;
+  [[nodiscard]] bool leaders_repeat(const Section& section, std::int32_t copy, Picoseconds period) const;
   bool foretell(const Watch& watch, std::int32_t copy, Picoseconds period, Picoseconds skipped_time);
   void jump(Watch& watch, std::int32_t copy, Picoseconds period);
 
