@@ -33,7 +33,8 @@ struct LaneSpan {
   std::int32_t peer = -1;           // message: rank at the other end, -1 otherwise
   std::int16_t layer = -1;          // -1 where none
   std::int16_t micro_batch = -1;    // -1 where none
-  std::int16_t chunk = 0;           // virtual stage on the rank
+  std::int8_t chunk = 0;            // virtual stage on the rank
+  bool sends = false;               // message: this lane is the sender's
   SpanKind kind = SpanKind::kOther;
   SpanPass pass = SpanPass::kForward;
   friend bool operator==(const LaneSpan&, const LaneSpan&) = default;

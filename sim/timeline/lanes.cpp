@@ -124,7 +124,8 @@ Timeline timeline_of(const History& history) {
         span.peer = peer_of(history, i, slot);
         span.layer = static_cast<std::int16_t>(history.layer(i));
         span.micro_batch = a.micro_batch;
-        span.chunk = a.chunk;
+        span.chunk = static_cast<std::int8_t>(a.chunk);
+        span.sends = span.peer != kNone && slot == a.first_slot;
         span.kind = span_kind(tag);
         span.pass = static_cast<SpanPass>(tag.pass);
         lane.spans.push_back(span);
