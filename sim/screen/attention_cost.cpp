@@ -7,8 +7,14 @@
 
 namespace cpfit::operators {
 
-double StepTimes::forward_total() const { return std::accumulate(forward.begin(), forward.end(), 0.0); }
-double StepTimes::backward_total() const { return std::accumulate(backward.begin(), backward.end(), 0.0); }
+namespace {
+
+double sum_of(const std::vector<double>& times) { return std::accumulate(times.begin(), times.end(), 0.0); }
+
+}  // namespace
+
+double StepTimes::forward_total() const { return sum_of(forward) + sum_of(forward_merge); }
+double StepTimes::backward_total() const { return sum_of(backward) + sum_of(backward_merge); }
 
 namespace {
 
@@ -45,8 +51,15 @@ struct RingResult {
   double messages = 0;  // sum of message times, hidden or not
 };
 
-RingResult ring_forward(const ScreenContext& context, const CpTraffic& traffic, const Networks& net,
-                        const std::vector<double>& c) {
+/// Steps of codes that merge inside the step, before they wait for the next message.
+std::vector<double> with_merges(const std::vector<double>& steps, const std::vector<double>& merges) {
+  std::vector<double> c = steps;
+  for (std::size_t i = 0; i < c.size(); ++i) c[i] += merges[i];
+  return c;
+}
+
+RingResult ring_forward(const ScreenContext& context, const CpTraffic& traffic, const Networks& net, const StepTimes& steps) {
+  const std::vector<double> c = with_merges(steps.forward, steps.forward_merge);
   const CpPhaseTraffic& phase = traffic.forward;
   RingResult result;
   if (phase.gather.value() > 0.0) {
@@ -65,17 +78,18 @@ RingResult ring_forward(const ScreenContext& context, const CpTraffic& traffic, 
   }
   const double m = hop_seconds(context, net.ring->ring, phase.first_message, phase.messages_per_hop);
   result.messages = m * phase.ring_hops;
-  result.total =
-      context.rules.ring_buffers == RingBuffers::kAllSteps ? ring_prefetching(c, m).value() : ring_two_slots(c, m).value();
+  // TransformerEngine corrects the outputs in a loop of its own after the last step (cp_model.md A.2).
+  result.total = context.rules.ring_buffers == RingBuffers::kAllSteps
+                     ? ring_prefetching(steps.forward, m).value() + sum_of(steps.forward_merge)
+                     : ring_two_slots(c, m).value();
   return result;
 }
 
-RingResult ring_backward(const ScreenContext& context, const CpTraffic& traffic, const Networks& net,
-                         const std::vector<double>& c) {
+RingResult ring_backward(const ScreenContext& context, const CpTraffic& traffic, const Networks& net, const StepTimes& times) {
   const CpPhaseTraffic& phase = traffic.backward;
   RingResult result;
   double extra = 0.0;
-  std::vector<double> steps = c;
+  std::vector<double> steps = with_merges(times.backward, times.backward_merge);
   if (phase.gather.value() > 0.0) {
     const bool behind_first = context.rules.kv_exchange == KvExchange::kAllGatherOnce && traffic.ring > 1;
     const GroupNetwork& group = behind_first ? *net.ring : *net.inner;
@@ -99,7 +113,8 @@ RingResult ring_backward(const ScreenContext& context, const CpTraffic& traffic,
       result.total = ring_two_slots(steps, middle).value() + home;
     } else {
       result.messages += first + middle * std::max(0, phase.ring_hops - 2) + last;
-      result.total = ring_waiting_backward(steps, first, middle, last).value();
+      // The partial dKV is added after its message has come: nothing hides behind that.
+      result.total = ring_waiting_backward(times.backward, first, middle, last).value() + sum_of(times.backward_merge);
     }
   } else {
     result.total = std::accumulate(steps.begin(), steps.end(), 0.0);
@@ -110,7 +125,8 @@ RingResult ring_backward(const ScreenContext& context, const CpTraffic& traffic,
 
 /// Double ring: inside a window the inner ring with two slots; the next window's K and V travel meanwhile.
 RingResult double_ring(const ScreenContext& context, const CpTraffic& traffic, const CpPhaseTraffic& phase, const Networks& net,
-                       const std::vector<double>& c) {
+                       const std::vector<double>& steps, const std::vector<double>& merges) {
+  const std::vector<double> c = with_merges(steps, merges);
   RingResult result;
   const std::size_t w = static_cast<std::size_t>(traffic.inner);
   const double inner = hop_seconds(context, net.inner->ring, phase.inner_message, phase.messages_per_hop);
@@ -157,10 +173,10 @@ void add_attention(const ScreenContext& context, const Recipe& recipe, const Ste
   const GroupShapes shapes = group_shapes(recipe);
   const Networks net{&context.network.at(shapes.cp_ring), &context.network.at(shapes.cp_inner)};
   const bool double_ringed = recipe.cp_comm == CpComm::kDoubleRing;
-  const RingResult f = double_ringed ? double_ring(context, traffic, traffic.forward, net, steps.forward)
-                                     : ring_forward(context, traffic, net, steps.forward);
-  const RingResult b = double_ringed ? double_ring(context, traffic, traffic.backward, net, steps.backward)
-                                     : ring_backward(context, traffic, net, steps.backward);
+  const RingResult f = double_ringed ? double_ring(context, traffic, traffic.forward, net, steps.forward, steps.forward_merge)
+                                     : ring_forward(context, traffic, net, steps);
+  const RingResult b = double_ringed ? double_ring(context, traffic, traffic.backward, net, steps.backward, steps.backward_merge)
+                                     : ring_backward(context, traffic, net, steps);
   const LinkClass link = traffic.ring > 1 ? net.ring->ring.slowest : net.inner->collective_link;
   add_phase(context, f, steps.forward_total(), exchange_seconds(context, *net.inner, traffic.forward, traffic.inner),
             steps.forward_variance, link, forward, exposure.forward_exposed);

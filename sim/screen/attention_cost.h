@@ -9,16 +9,23 @@
 
 namespace cpfit::operators {
 
-/// Kernel times of one rank by ring step, isolated kernels times the training factor.
+/// Kernel times of one rank by ring step, isolated kernels times the training factor; backward in the order in which the ring
+/// visits the steps (reversed rings mirror them). Merges are what the ring adds to attention itself: corrections of the partial
+/// outputs, additions of the partial gradients, copies of half tensors.
 struct StepTimes {
-  std::vector<double> forward, backward;  // (steps) seconds
+  std::vector<double> forward, backward;              // (steps) seconds
+  std::vector<double> forward_merge, backward_merge;  // (steps) seconds, 0 where nothing is merged
   double forward_variance = 0, backward_variance = 0;
   bool in_range = true;
-  [[nodiscard]] double forward_total() const;
+  [[nodiscard]] double forward_total() const;  // merges included
   [[nodiscard]] double backward_total() const;
 };
 
-/// Steps of the slowest rank. `windowed`: the layer attends through the model's sliding window.
+/// Steps of one rank of the (outer) ring. `windowed`: the layer attends through the model's sliding window.
+[[nodiscard]] StepTimes attention_steps_of(const ScreenContext& context, const Recipe& recipe, const RankShape& shape,
+                                           bool windowed, std::int32_t ring_rank);
+
+/// Steps of the slowest rank.
 [[nodiscard]] StepTimes attention_steps(const ScreenContext& context, const Recipe& recipe, const RankShape& shape,
                                         bool windowed);
 

@@ -64,6 +64,7 @@ struct StepTimer {
 
   void add(std::size_t step, const Kernel& kernel, double heads_share) const {
     if (kernel.pairs <= 0.0) return;
+    if (times.forward.size() > 1) add_merges(step, kernel, heads_share);
     // A varlen call is as wide as its documents are many and as long as their mean; a mixed block still walks its diagonal.
     const double documents = std::max(1.0, kernel.documents);
     AttentionShape work;
@@ -77,6 +78,35 @@ struct StepTimer {
     work.head_dim = context.model.head_dim;
     record(kernel_time(work, AttentionPass::kForward), times.forward[step], times.forward_variance);
     record(kernel_time(work, AttentionPass::kBackward), times.backward[step], times.backward_variance);
+  }
+
+  /// Bytes that a ring's merges read and write (cp_model.md G.4, A.2, A.6), O and KV being the step's own rectangles in 16 bits.
+  ///   16-bit accumulators (TransformerEngine): the first step copies its part (2), every later one reads both and writes (3);
+  ///   causal steps on half of Q or KV copy that half first (2). fp32 accumulators: outputs are cast up (3) and then merged (2 +
+  ///   2 fp32 reads, 1 fp32 write = 6), gradients added (2 + 1 + 2); at the end the sums are cast back (3).
+  void add_merges(std::size_t step, const Kernel& kernel, double heads_share) const {
+    const double bytes_per_row =
+        2.0 * static_cast<double>(recipe.micro_batch) * static_cast<double>(context.model.head_dim) * heads_share;
+    const double q = bytes_per_row * shape.heads * static_cast<double>(kernel.q_len);
+    const double kv = 2.0 * bytes_per_row * shape.kv_heads * static_cast<double>(kernel.kv_len);
+    const double shard = static_cast<double>(context.training.sequence.count()) / static_cast<double>(times.forward.size());
+    const bool fp32 = context.rules.accumulate_fp32;
+    const std::size_t last = times.forward.size() - 1;
+    const bool reversed = context.rules.reverse_ring_in_backward;
+    const bool first_forward = step == 0, last_forward = step == last;
+    const bool first_backward = step == (reversed ? last : 0), last_backward = step == (reversed ? 0 : last);
+    double forward = 0, backward = 0;
+    if (fp32) {
+      forward = (first_forward ? 3.0 : 9.0) * q + (last_forward ? 3.0 * q : 0.0);
+      backward = (first_backward ? 3.0 : 5.0) * (q + kv) + (last_backward ? 3.0 * (q + kv) : 0.0);
+    } else {
+      const double halves = (static_cast<double>(kernel.q_len) < shard ? 2.0 * q : 0.0) +
+                            (static_cast<double>(kernel.kv_len) < shard ? 2.0 * kv : 0.0);
+      forward = (first_forward ? 2.0 : 3.0) * q + halves;
+      backward = (first_backward ? 2.0 : 3.0) * (q + kv) + halves;
+    }
+    times.forward_merge[step] += memory_time(context.rates, Bytes(forward), 1).time.value();
+    times.backward_merge[step] += memory_time(context.rates, Bytes(backward), 2).time.value();
   }
 
   [[nodiscard]] Rated kernel_time(const AttentionShape& work, AttentionPass pass) const {
@@ -137,29 +167,32 @@ std::vector<StepRectangle> attention_rectangles(const ScreenContext& context, co
   return rectangles;
 }
 
+StepTimes attention_steps_of(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool windowed,
+                             std::int32_t ring_rank) {
+  StepTimes times;
+  const std::size_t steps = recipe.cp_comm == CpComm::kAllGather ? 1 : static_cast<std::size_t>(recipe.cp / a2a_ranks(recipe));
+  for (std::vector<double>* all : {&times.forward, &times.backward, &times.forward_merge, &times.backward_merge})
+    all->assign(steps, 0.0);
+  const StepTimer timer{context, recipe, shape, times};
+  for_each_kernel(context, recipe, mask_of(context, windowed), ring_rank,
+                  [&](std::size_t step, const Kernel& kernel, double share) { timer.add(step, kernel, share); });
+  // Backward visits the same blocks in the mirrored order: TransformerEngine keeps the diagonal for last.
+  if (context.rules.reverse_ring_in_backward) {
+    std::reverse(times.backward.begin(), times.backward.end());
+    std::reverse(times.backward_merge.begin(), times.backward_merge.end());
+  }
+  return times;
+}
+
 StepTimes attention_steps(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool windowed) {
-  const MaskView mask = mask_of(context, windowed);
   const std::int32_t ring = recipe.cp / a2a_ranks(recipe);
   // Zigzag balances attended pairs, not seconds (rank 0 and rank ring-1 run differently shaped rectangles), contiguous shards
   // load the last rank most: the slower of the two ends sets the pace of the ring.
-  StepTimes slowest;
-  for (const std::int32_t rank : {ring - 1, 0}) {
-    StepTimes times;
-    const std::size_t steps = recipe.cp_comm == CpComm::kAllGather ? 1 : static_cast<std::size_t>(ring);
-    times.forward.assign(steps, 0.0);
-    times.backward.assign(steps, 0.0);
-    const StepTimer timer{context, recipe, shape, times};
-    for_each_kernel(context, recipe, mask, rank,
-                    [&](std::size_t step, const Kernel& kernel, double share) { timer.add(step, kernel, share); });
-    if (slowest.forward.empty() ||
-        times.forward_total() + times.backward_total() > slowest.forward_total() + slowest.backward_total()) {
-      slowest = std::move(times);
-    }
-    if (ring == 1) break;
-  }
-  // Backward visits the same blocks in the mirrored order: TransformerEngine keeps the diagonal for last.
-  if (context.rules.reverse_ring_in_backward) std::reverse(slowest.backward.begin(), slowest.backward.end());
-  return slowest;
+  StepTimes slowest = attention_steps_of(context, recipe, shape, windowed, ring - 1);
+  if (ring == 1) return slowest;
+  StepTimes first = attention_steps_of(context, recipe, shape, windowed, 0);
+  const auto total = [](const StepTimes& times) { return times.forward_total() + times.backward_total(); };
+  return total(first) > total(slowest) ? first : slowest;
 }
 
 }  // namespace cpfit::operators

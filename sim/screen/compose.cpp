@@ -8,43 +8,11 @@
 #include "model/transformer/parameters.h"
 #include "sim/screen/layer_cost.h"
 #include "sim/screen/real_tokens.h"
+#include "sim/screen/stage_work.h"
 
 namespace cpfit {
 
 namespace {
-
-/// What a layer runs again in backward, as shares of its parts' forward.
-struct Repeated {
-  double attention = 0;  // core attention with its ring
-  double rest = 0;       // everything else
-};
-
-/// Shares of a fully recomputed layer, and of a layer under selective recompute (framework policies).
-Repeated repeated_by_full(const RuleSet& rules) { return {rules.checkpoint_keeps_attention_output ? 0.0 : 1.0, 1.0}; }
-Repeated repeated_by_selective(const RuleSet& rules) {
-  switch (rules.selective_recompute) {
-    case SelectiveRecompute::kCoreAttention:
-      return {1.0, 0.0};
-    case SelectiveRecompute::kEverySecondMatmul:
-      return {0.0, 0.5};  // half of the products with everything element-wise between them; attention's output is kept
-    case SelectiveRecompute::kNormsAndActivation:
-      return {0.0, 0.0};  // passes over memory, inside the element-wise traffic's own uncertainty
-  }
-  return {};
-}
-
-/// Shares over a stage of `layers` layers: full and block recompute repeat whole layers, selective a part of each.
-Repeated repeated_on(const Recipe& recipe, const RuleSet& rules, double layers) {
-  double whole_layers = 0.0;
-  if (recipe.recompute.kind == RecomputeKind::kSelective) {
-    const Repeated each = repeated_by_selective(rules);
-    return {each.attention * layers, each.rest * layers};
-  }
-  if (recipe.recompute.kind == RecomputeKind::kFull) whole_layers = layers;
-  if (recipe.recompute.kind == RecomputeKind::kBlock) whole_layers = std::min<double>(layers, recipe.recompute.block_layers);
-  const Repeated each = repeated_by_full(rules);
-  return {each.attention * whole_layers, each.rest * whole_layers};
-}
 
 /// One micro-batch on one stage.
 struct StageCost {
@@ -68,18 +36,6 @@ StageCost stage_cost(const Recipe& recipe, const RuleSet& rules, const LayerCost
     stage.backward += layer.head_backward;
   }
   return stage;
-}
-
-double parameters_on_stage(const ScreenContext& context, const Recipe& recipe, const ParameterCount& count, double layers,
-                           bool first, bool last) {
-  const double tp = recipe.tp;
-  const double vocab_rows = static_cast<double>(padded_vocab(context.model.vocab, context.training.vocab_divisor, recipe.tp)) *
-                            static_cast<double>(context.model.hidden) / tp;
-  double parameters = layers * (static_cast<double>(count.layer.sharded()) / tp + static_cast<double>(count.layer.replicated()));
-  if (first) parameters += vocab_rows + static_cast<double>(count.positions);
-  if (last && !(context.model.tied_embeddings && recipe.pp == 1)) parameters += vocab_rows;
-  if (last) parameters += static_cast<double>(count.final_norm);
-  return parameters;
 }
 
 /// Exposed gradient reduction and parameter gather per step.
@@ -126,13 +82,6 @@ double pp_exposed(const ScreenContext& context, const Recipe& recipe, double mic
   return fill + (overlapped ? context.rules.pp_exposed_share : 1.0) * steady;
 }
 
-/// Adam over this rank's shard: gradient, master weight and two moments read; master, moments and the bf16 weight written;
-/// one more pass over the gradients for the clipping norm. 30 + 4 bytes per parameter of the shard.
-double optimizer_seconds(const ScreenContext& context, const Recipe& recipe, double parameters) {
-  const double shards = recipe.state_sharding == StateSharding::kNone ? 1.0 : static_cast<double>(recipe.dp) * recipe.cp;
-  return memory_time(context.rates, Bytes(34.0 * parameters / shards), 4).time.value();
-}
-
 /// Composition of a step from its parts is itself uncertain; relative standard deviation, independent of the operators'. From
 /// the residuals of `cpfit validate` over the production tables: their median |error| of 8-9 % is that of a normal with 0.12.
 constexpr double kCompositionSigma = 0.12;
@@ -170,9 +119,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
     const double layers = layout.layers_of_stage[static_cast<std::size_t>(p)];
     StageCost stage = stage_cost(recipe, context.rules, layer, layers, first, last);
     if (context.rules.accumulation_traffic_per_parameter > 0.0) {
-      const double parameters = parameters_on_stage(context, recipe, count, layers, first, last);
-      stage.backward.compute +=
-          memory_time(context.rates, Bytes(context.rules.accumulation_traffic_per_parameter * parameters), 1).time;
+      stage.backward.compute += accumulation_time(context, parameters_on_stage(context, recipe, count, layers, first, last));
     }
     const double total = (stage.forward.total() + stage.backward.total()).value();
     repeated.attention += stage.repeated.attention;
@@ -195,7 +142,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   time.bubble = Seconds(std::max(0.0, sum - slowest_total) / recipe.vpp);
   time.exposed_pp = Seconds(pp_exposed(context, recipe, micro_batches));
   time.exposed_dp = Seconds(dp_exposed(context, recipe, slowest_parameters, slowest, micro_batches));
-  time.optimizer = Seconds(optimizer_seconds(context, recipe, slowest_parameters));
+  time.optimizer = optimizer_time(context, recipe, slowest_parameters);
 
   const double step = time.step().value();
   candidate.relative_sigma = static_cast<float>(std::sqrt(busy.variance / (step * step) + kCompositionSigma * kCompositionSigma));

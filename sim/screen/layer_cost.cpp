@@ -30,7 +30,7 @@ GroupShapes group_shapes(const Recipe& recipe) {
 
 namespace {
 
-/// Exposed part of one layer's tensor-parallel collectives.
+/// Exposed part of one layer's tensor-parallel collectives, and what kernels lose that run beside the hidden part.
 struct TpExposure {
   double forward = 0, backward = 0;
 };
@@ -48,10 +48,13 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
         .time.value();
   };
   const double reduce = traffic.forward_all_reduces > 0 ? time(CollectiveKind::kAllReduce, traffic.activation) : 0.0;
+  // Kernels run slower while collectives pass beside them; that too is time that tensor parallelism costs.
+  const double lost = overlap_slowdown(context.rates, net.collective_link) - 1.0;
+  const auto beside = [lost](double all, double waited) { return waited + (all - waited) * lost; };
   if (reduce > 0.0) {
     exposed.forward = traffic.forward_all_reduces * reduce;
-    exposed.backward = traffic.backward_all_reduces * reduce;
-    if (context.rules.tp_backward_async) exposed.backward = std::max(0.0, exposed.backward - gemm_backward / 2.0);
+    const double all = traffic.backward_all_reduces * reduce;
+    exposed.backward = context.rules.tp_backward_async ? beside(all, std::max(0.0, all - gemm_backward / 2.0)) : all;
     return exposed;
   }
   const double gather = time(CollectiveKind::kAllGather, traffic.gather);
@@ -62,16 +65,19 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
   const double gathers = traffic.forward_gathers * gather;
   const double scatters = traffic.forward_scatters * scatter;
   if (overlap) {
-    exposed.forward =
-        std::max(0.0, gathers - covered * gemm_forward / 2.0) + std::max(scatters / 4.0, scatters - gemm_forward / 2.0);
+    exposed.forward = beside(gathers + scatters, std::max(0.0, gathers - covered * gemm_forward / 2.0) +
+                                                     std::max(scatters / 4.0, scatters - gemm_forward / 2.0));
   } else {
     exposed.forward = gathers + scatters;
   }
   // Backward: 2 gathers of output gradients (before the products), 2 re-gathers of inputs, 2 scatters of input gradients.
   const double output_gathers = 2.0 * gather;
   const double background = (traffic.backward_gathers - 2) * gather + traffic.backward_scatters * scatter;
-  exposed.backward = overlap ? std::max(0.0, output_gathers - covered * gemm_backward / 4.0) : output_gathers;
-  exposed.backward += context.rules.tp_backward_async || overlap ? std::max(0.0, background - gemm_backward / 2.0) : background;
+  exposed.backward =
+      overlap ? beside(output_gathers, std::max(0.0, output_gathers - covered * gemm_backward / 4.0)) : output_gathers;
+  exposed.backward += context.rules.tp_backward_async || overlap
+                          ? beside(background, std::max(0.0, background - gemm_backward / 2.0))
+                          : background;
   return exposed;
 }
 
@@ -114,17 +120,17 @@ void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShap
 
 }  // namespace
 
+LayerCost end_costs(const ScreenContext& context, const Recipe& recipe) {
+  LayerCost ends;
+  add_ends(context, recipe, operators::rank_shape(context, recipe), ends);
+  return ends;
+}
+
 LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
   LayerCost layer;
   const RankShape shape = operators::rank_shape(context, recipe);
   const Architecture& model = context.model;
-  const double h = static_cast<double>(model.hidden);
-  const double d = static_cast<double>(model.head_dim);
-  const double f = static_cast<double>(model.ffn_hidden) / recipe.tp;
-  const struct {
-    double n, k;
-  } linears[] = {{(shape.heads + 2.0 * shape.kv_heads) * d, h}, {h, shape.heads * d}, {model.gated() ? 2.0 * f : f, h}, {h, f}};
-  for (const auto& linear : linears) {
+  for (const operators::Linear& linear : operators::layer_linears(context, recipe, shape)) {
     add(layer.forward, layer.gemm_in_range, operators::linear_forward(context, shape, linear.n, linear.k, shape.math));
     add(layer.backward, layer.gemm_in_range, operators::linear_backward(context, shape, linear.n, linear.k, shape.math));
   }

@@ -42,6 +42,9 @@ struct GroupShapes {
 
 [[nodiscard]] LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe);
 
+/// Only the ends of the pipeline: embedding, head_forward, head_backward.
+[[nodiscard]] LayerCost end_costs(const ScreenContext& context, const Recipe& recipe);
+
 /// Composes a candidate from the layer's cost: pipeline, data parallelism, optimizer, memory, verdict.
 [[nodiscard]] Candidate compose(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout,
                                 const LayerCost& layer);

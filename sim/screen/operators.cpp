@@ -112,16 +112,38 @@ Rated linear_forward(const ScreenContext& context, const RankShape& shape, doubl
   return scaled(gemm_time(context.rates, {whole(shape.tokens), whole(n), whole(k)}, math), shape.factors.gemm);
 }
 
+Rated linear_input_gradient(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math) {
+  return scaled(gemm_time(context.rates, {whole(shape.tokens), whole(k), whole(n)}, math), shape.factors.gemm);
+}
+
+Rated linear_weight_gradient(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math) {
+  return scaled(gemm_time(context.rates, {whole(n), whole(k), whole(shape.tokens)}, math), shape.factors.gemm);
+}
+
 Rated linear_backward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math) {
-  Rated both = gemm_time(context.rates, {whole(shape.tokens), whole(k), whole(n)}, math);          // dX = dY W
-  const Rated weight = gemm_time(context.rates, {whole(n), whole(k), whole(shape.tokens)}, math);  // dW = dY^T X
+  Rated both = linear_input_gradient(context, shape, n, k, math);
+  const Rated weight = linear_weight_gradient(context, shape, n, k, math);
   both.time += weight.time;
   both.in_range = both.in_range && weight.in_range;
   both.relative_sigma = std::max(both.relative_sigma, weight.relative_sigma);
-  return scaled(both, shape.factors.gemm);
+  return both;
 }
 
-Rated elementwise(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward) {
+std::array<Linear, 4> layer_linears(const ScreenContext& context, const Recipe& recipe, const RankShape& shape) {
+  const Architecture& model = context.model;
+  const double h = static_cast<double>(model.hidden), d = static_cast<double>(model.head_dim);
+  const double f = static_cast<double>(model.ffn_hidden) / recipe.tp;
+  return {{{(shape.heads + 2.0 * shape.kv_heads) * d, h}, {h, shape.heads * d}, {model.gated() ? 2.0 * f : f, h}, {h, f}}};
+}
+
+namespace {
+
+/// Bytes that element-wise kernels of one layer read and write per token.
+struct ElementwiseBytes {
+  double residual = 0, rope = 0, activation = 0, cast = 0;
+};
+
+ElementwiseBytes elementwise_bytes(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward) {
   const Architecture& model = context.model;
   const double h = static_cast<double>(model.hidden);
   const double f = static_cast<double>(model.ffn_hidden);
@@ -131,20 +153,35 @@ Rated elementwise(const ScreenContext& context, const Recipe& recipe, const Rank
   //   forward: two norms 4H, two residual additions 6H | RoPE on q and k 2(a+g)d | activation F_in + F
   //   backward: norms 2*3H, residual gradients 6H | RoPE 2(a+g)d | activation (F_in + F) read, F_in written
   const double f_in = model.gated() ? 2.0 * f : f;
-  const double rope = 2.0 * (shape.heads + shape.kv_heads) * d;
-  const double residual = (backward ? 12.0 : 10.0) * h / shape.split * (static_cast<double>(model.norms_per_layer) / 2.0);
-  const double activation = (backward ? 2.0 * f_in + f : f_in + f) / recipe.tp;
   // Eager element-wise operators write every intermediate to memory: three times the fused traffic (accuracy_notes 3.3).
   constexpr double kEagerTraffic = 3.0;
-  double bytes = 2.0 * (residual + rope + activation) * context.rules.elementwise_traffic_factor;
-  if (!context.rules.fused_elementwise) bytes *= kEagerTraffic;
+  const double per_element =
+      2.0 * context.rules.elementwise_traffic_factor * (context.rules.fused_elementwise ? 1.0 : kEagerTraffic);
+  ElementwiseBytes bytes;
+  bytes.rope = per_element * 2.0 * (shape.heads + shape.kv_heads) * d;
+  bytes.residual = per_element * (backward ? 12.0 : 10.0) * h / shape.split * (static_cast<double>(model.norms_per_layer) / 2.0);
+  bytes.activation = per_element * (backward ? 2.0 * f_in + f : f_in + f) / recipe.tp;
   const double cast = cast_bytes_per_element(recipe.precision);
   if (cast > 0.0) {
     const double inputs = 2.0 * h / shape.split + shape.heads * d + f / recipe.tp;
     const double gradients = (shape.heads + 2.0 * shape.kv_heads) * d + 2.0 * h / shape.split + f_in / recipe.tp;
-    bytes += cast * (backward ? gradients : inputs);
+    bytes.cast = cast * (backward ? gradients : inputs);
   }
-  return memory_time(context.rates, Bytes(bytes * shape.tokens), 1);
+  return bytes;
+}
+
+}  // namespace
+
+Rated elementwise(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward) {
+  const ElementwiseBytes bytes = elementwise_bytes(context, recipe, shape, backward);
+  const double per_token = bytes.residual + bytes.rope + bytes.activation + bytes.cast;
+  return memory_time(context.rates, Bytes(per_token * shape.tokens), 1);
+}
+
+ElementwiseShares elementwise_shares(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward) {
+  const ElementwiseBytes bytes = elementwise_bytes(context, recipe, shape, backward);
+  const double sum = bytes.residual + bytes.rope + bytes.activation + bytes.cast;
+  return {(bytes.residual + bytes.cast) / sum, bytes.rope / sum, bytes.activation / sum};
 }
 
 }  // namespace operators

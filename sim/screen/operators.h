@@ -1,6 +1,8 @@
 // Kernels of one layer as costs: matrix products, memory-bound operators, casts. Private to the screen.
 #pragma once
 
+#include <array>
+
 #include "sim/screen/layer_cost.h"
 
 namespace cpfit::operators {
@@ -20,10 +22,28 @@ struct RankShape {
 /// Adds a rated time to a cost's compute, `count` times; clears `in_range` (of the surface it came from) when it lay outside.
 void add(Cost& cost, bool& in_range, const Rated& rated, double count = 1.0);
 
+/// One linear of a layer on this rank: C(T, n) = A(T, k) B(k, n), in the order QKV, projection, MLP in, MLP out.
+struct Linear {
+  double n = 0, k = 0;
+};
+[[nodiscard]] std::array<Linear, 4> layer_linears(const ScreenContext& context, const Recipe& recipe, const RankShape& shape);
+
 /// One linear (T, n, k): forward product. The head runs in bf16 whatever the recipe.
 [[nodiscard]] Rated linear_forward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math);
-/// Both backward products (input and weight gradients).
+/// The backward products: dX = dY W, dW = dY^T X, and both.
+[[nodiscard]] Rated linear_input_gradient(const ScreenContext& context, const RankShape& shape, double n, double k,
+                                          MathKind math);
+[[nodiscard]] Rated linear_weight_gradient(const ScreenContext& context, const RankShape& shape, double n, double k,
+                                           MathKind math);
 [[nodiscard]] Rated linear_backward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math);
+
+/// Where a layer's element-wise traffic belongs, as shares of it: one half of norms and residual additions goes with attention,
+/// the other with the MLP; casts go with the norms.
+struct ElementwiseShares {
+  double residual = 0, rope = 0, activation = 0;
+};
+[[nodiscard]] ElementwiseShares elementwise_shares(const ScreenContext& context, const Recipe& recipe, const RankShape& shape,
+                                                   bool backward);
 
 /// Norms, residuals, RoPE, activation function, casts of FP8 recipes: forward and backward share of a layer's traffic.
 [[nodiscard]] Rated elementwise(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward);

@@ -1,0 +1,59 @@
+// Core attention of one layer with its context-parallel communication, forward and backward, ordered as each implementation
+// orders it (cp_model.md A.2, A.5, A.6, G.3). Which implementation: policies of the rule set and the recipe's cp_comm, never a
+// name.
+//
+//   all steps' buffers (TransformerEngine)  forward: two attention streams, the message of step i posted when its KV is here and
+//   step
+//     i-2 has left its stream; kernels enter the SMs in launch order; outputs are corrected after the last step. Backward: the
+//     ring turns round; step i posts its message, computes, waits for that message and adds the partial dKV it brought; the last
+//     one (dKV only) passes beside the diagonal block.
+//   two slots (zhuzilin, double ring)       every step posts the next KV, computes, merges, waits. Backward: dKV of step i leaves
+//   after
+//     step i, is waited for after step i+1, and goes home in one hop more; on the KV communicator where they share one.
+//   one gather (PyTorch)                    all KV gathered behind the own block; dKV permutes as above.
+//   all_gather, a2a, a2a+p2p (TransformerEngine)  collectives in line with the compute stream, nothing hidden.
+#pragma once
+
+#include <vector>
+
+#include "model/traffic/cp_traffic.h"
+#include "sim/schedule/operator_times.h"
+#include "sim/schedule/writer.h"
+
+namespace cpfit::schedule {
+
+class AttentionSchedule {
+ public:
+  /// All references must outlive the schedule.
+  AttentionSchedule(const ScreenContext& context, const Recipe& recipe, const OperatorTimes& times, Writer& writer);
+
+  /// Attention of the context group `ranks` (cp simulated ranks in ring order). `windowed`: which kind of layer.
+  void forward(const std::vector<std::int32_t>& ranks, const Place& at, bool windowed);
+  void backward(const std::vector<std::int32_t>& ranks, const Place& at, bool windowed);
+
+ private:
+  struct Ring;
+  [[nodiscard]] const std::vector<RingRankTimes>& times_of(bool windowed) const;
+  void exchange(const std::vector<std::int32_t>& ranks, const CpPhaseTraffic& phase, std::int32_t count, const char* what,
+                const Place& at);
+  void ring_forward(const Ring& ring, const Place& at);
+  void ring_backward(const Ring& ring, const Place& at);
+  void prefetching_forward(const Ring& ring, const Place& at);
+  void two_slot_forward(const Ring& ring, const Place& at);
+  void waiting_backward(const Ring& ring, const Place& at);
+  void homecoming_backward(const Ring& ring, const Place& at);
+  void double_ring(const Ring& ring, const Place& at, const CpPhaseTraffic& phase);
+  engine::ActivityId attention(const Ring& ring, std::size_t position, std::size_t step, engine::LaneKind lane, const Place& at);
+  void merge(const Ring& ring, std::size_t position, engine::Picoseconds time, const Place& at);
+  [[nodiscard]] engine::TagId step_tag(const char* name, std::size_t step, engine::Work work, const Place& at,
+                                       engine::TrafficAxis axis = engine::TrafficAxis::kNone);
+
+  const ScreenContext& context_;
+  const Recipe& recipe_;
+  const OperatorTimes& times_;
+  Writer& writer_;
+  CpTraffic traffic_;
+  CpTensors tensors_;
+};
+
+}  // namespace cpfit::schedule

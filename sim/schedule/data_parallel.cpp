@@ -1,0 +1,194 @@
+#include "sim/schedule/data_parallel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/screen/layer_cost.h"
+
+namespace cpfit::schedule {
+
+using engine::ActivityId;
+using engine::kNone;
+using engine::LaneKind;
+using engine::StepPass;
+using engine::TrafficAxis;
+using engine::Work;
+
+DataParallel::DataParallel(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout, Writer& writer,
+                           LayerSchedule& layers)
+    : context_(context),
+      recipe_(recipe),
+      layout_(layout),
+      writer_(writer),
+      layers_(layers),
+      count_(count_parameters(context.model)),
+      open_(static_cast<std::size_t>(recipe.pp), 0.0),
+      reduced_(static_cast<std::size_t>(recipe.pp), 0.0),
+      in_bucket_(static_cast<std::size_t>(recipe.pp), 0),
+      posted_(static_cast<std::size_t>(writer.ranks().count())),
+      earlier_(static_cast<std::size_t>(writer.ranks().count()), kNone) {
+  layer_parameters_ = parameters_on_stage(context, recipe, count_, 1.0, false, false);
+  const DpTraffic traffic = dp_traffic(layer_parameters_, context.training, recipe, context.rules);
+  traffic_ranks_ = traffic.ranks;
+  if (traffic.reduce_scatter.value() > 0.0) {
+    layers_per_bucket_ = std::max(1, static_cast<std::int32_t>(std::lround(context.rules.grad_bucket / traffic.reduce_scatter)));
+  }
+}
+
+bool DataParallel::layers_alike() const {
+  return !active() || sharded() || layers_per_bucket_ == 1 || (!recipe_.overlap_grad_reduce && !recipe_.overlap_param_gather);
+}
+
+double DataParallel::chunk_parameters(std::int32_t stage, std::int32_t chunk) const {
+  const double layers = layout_.layers_of_chunk[static_cast<std::size_t>(chunk * recipe_.pp + stage)];
+  return parameters_on_stage(context_, recipe_, count_, layers, stage == 0 && chunk == 0,
+                             stage == recipe_.pp - 1 && chunk == recipe_.vpp - 1);
+}
+
+std::vector<std::vector<std::int32_t>> DataParallel::groups(std::int32_t stage) const {
+  std::vector<std::vector<std::int32_t>> all;
+  for (std::int32_t t = 0; t < writer_.ranks().tp(); ++t) {
+    std::vector<std::int32_t>& group = all.emplace_back();
+    for (std::int32_t d = 0; d < writer_.ranks().dp(); ++d) {
+      for (const std::int32_t rank : layers_.context_group(stage, t, d)) group.push_back(rank);
+    }
+  }
+  return all;
+}
+
+std::vector<ActivityId> DataParallel::reduce(std::int32_t stage, double parameters, const Place& at) {
+  std::vector<ActivityId> posted;
+  if (!active() || parameters <= 0.0) return posted;
+  const DpTraffic traffic = dp_traffic(parameters, context_.training, recipe_, context_.rules);
+  const CollectiveKind kind = traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter;
+  const engine::TagId tag = writer_.tag("reduce gradients", Work::kCollective, at, TrafficAxis::kDp);
+  for (const std::vector<std::int32_t>& group : groups(stage)) {
+    const Transfer transfer =
+        writer_.network().collective(kind, group_shapes(recipe_).dp, group, traffic.reduce_scatter, traffic.ranks);
+    const ActivityId id = writer_.collective(group, LaneKind::kDpReduce, tag, transfer, at);
+    for (const std::int32_t rank : group) posted_[static_cast<std::size_t>(rank)] = {id};  // one stream: the last ends last
+    posted.push_back(id);
+  }
+  return posted;
+}
+
+void DataParallel::gather(std::int32_t stage, double parameters, const Place& at, const std::vector<ActivityId>* after) {
+  const DpTraffic traffic = dp_traffic(parameters, context_.training, recipe_, context_.rules);
+  if (!active() || traffic.all_gather.value() <= 0.0) return;
+  const engine::TagId tag = writer_.tag("gather parameters", Work::kCollective, at, TrafficAxis::kDp);
+  for (const std::vector<std::int32_t>& group : groups(stage)) {
+    const Transfer transfer = writer_.network().collective(CollectiveKind::kAllGather, group_shapes(recipe_).dp, group,
+                                                           traffic.all_gather, traffic.ranks);
+    const ActivityId id = writer_.posted(group, LaneKind::kDpGather, tag, transfer, at);
+    for (const std::int32_t rank : group) {
+      if (after != nullptr)
+        writer_.program().wait(id, writer_.lane(rank, LaneKind::kDpGather), (*after)[static_cast<std::size_t>(rank)]);
+      writer_.gate(rank, id);
+    }
+  }
+}
+
+void DataParallel::begin_step(std::int32_t stage) {
+  if (sharded() || recipe_.overlap_param_gather) return;
+  Place at;
+  for (std::int32_t chunk = 0; chunk < recipe_.vpp; ++chunk) {
+    at.chunk = chunk;
+    gather(stage, chunk_parameters(stage, chunk), at, nullptr);
+  }
+}
+
+/// Gathers are one ahead: this one is posted when the unit before it begins (Megatron's forward hooks dispatch the next bucket,
+/// FSDP2 prefetches the next module).
+void DataParallel::gather_ahead(std::int32_t stage, double parameters, const Place& at) {
+  const std::vector<ActivityId> before = earlier_;
+  for (const std::int32_t rank : layers_.stage_ranks(stage)) earlier_[static_cast<std::size_t>(rank)] = writer_.last(rank);
+  gather(stage, parameters, at, &before);
+}
+
+void DataParallel::before_forward(std::int32_t stage, const Place& at) {
+  if (sharded()) {
+    const bool kept = context_.rules.zero3_unsharded_through_step && recipe_.pp > 1;
+    if (!kept || at.micro_batch == 0) gather_ahead(stage, layer_parameters_, at);
+    return;
+  }
+  if (at.micro_batch != 0 || !recipe_.overlap_param_gather) return;
+  const auto index = static_cast<std::size_t>(at.chunk * recipe_.pp + stage);
+  const std::int32_t layers = layout_.layers_of_chunk[index];
+  std::int32_t first = 0;
+  for (std::size_t i = 0; i < index; ++i) first += layout_.layers_of_chunk[i];
+  const std::int32_t place = at.layer - first;
+  if (!many_buckets(stage, at.chunk)) {
+    if (place == 0) gather(stage, chunk_parameters(stage, at.chunk), at, nullptr);
+    return;
+  }
+  // Buckets in the order of the layers; the embedding goes with the first one.
+  if (place == 0) gather(stage, chunk_parameters(stage, at.chunk) - layers * layer_parameters_, at, nullptr);
+  if (place % layers_per_bucket_ == 0) {
+    gather_ahead(stage, std::min(layers_per_bucket_, layers - place) * layer_parameters_, at);
+  }
+}
+
+void DataParallel::before_backward(std::int32_t stage, const Place& at) {
+  if (sharded() && !(context_.rules.zero3_unsharded_through_step && recipe_.pp > 1)) gather_ahead(stage, layer_parameters_, at);
+}
+
+void DataParallel::after_backward(std::int32_t stage, const Place& at, std::int32_t micro_batches) {
+  if (sharded()) {
+    (void)reduce(stage, layer_parameters_, at);
+    return;
+  }
+  if (at.micro_batch != micro_batches - 1 || !recipe_.overlap_grad_reduce || !many_buckets(stage, at.chunk)) return;
+  const auto p = static_cast<std::size_t>(stage);
+  open_[p] += layer_parameters_;
+  if (++in_bucket_[p] < layers_per_bucket_) return;
+  (void)reduce(stage, open_[p], at);
+  reduced_[p] += open_[p];
+  open_[p] = 0.0;
+  in_bucket_[p] = 0;
+}
+
+void DataParallel::after_chunk(std::int32_t stage, const Place& at, std::int32_t micro_batches) {
+  if (const engine::Picoseconds add = engine::to_picoseconds(accumulation_time(context_, chunk_parameters(stage, at.chunk)));
+      add > 0) {
+    const engine::TagId tag = writer_.tag("accumulate gradients", Work::kElementwise, at);
+    for (const std::int32_t rank : layers_.stage_ranks(stage)) writer_.kernel(rank, LaneKind::kCompute, tag, add, 1, at);
+  }
+  if (at.micro_batch != micro_batches - 1 || !recipe_.overlap_grad_reduce) return;
+  const auto p = static_cast<std::size_t>(stage);
+  const double layers = layout_.layers_of_chunk[static_cast<std::size_t>(at.chunk * recipe_.pp + stage)];
+  const double done = sharded() ? layers * layer_parameters_ : many_buckets(stage, at.chunk) ? reduced_[p] : 0.0;
+  (void)reduce(stage, chunk_parameters(stage, at.chunk) - done, at);
+  if (many_buckets(stage, at.chunk)) open_[p] = reduced_[p] = 0.0, in_bucket_[p] = 0;
+}
+
+void DataParallel::end_step(std::int32_t stage) {
+  Place at;
+  at.pass = StepPass::kBackward;
+  if (!recipe_.overlap_grad_reduce && !sharded()) {
+    for (std::int32_t chunk = 0; chunk < recipe_.vpp; ++chunk) {
+      at.chunk = chunk;
+      (void)reduce(stage, chunk_parameters(stage, chunk), at);
+    }
+  }
+  for (const std::int32_t rank : layers_.stage_ranks(stage)) {
+    for (const ActivityId id : posted_[static_cast<std::size_t>(rank)]) writer_.gate(rank, id);
+  }
+}
+
+void DataParallel::optimizer() {
+  Place at;
+  at.pass = StepPass::kUpdate;
+  std::vector<std::int32_t> all;
+  for (std::int32_t rank = 0; rank < writer_.ranks().count(); ++rank) all.push_back(rank);
+  // The norm of all gradients: a few bytes, but no rank goes on before every rank has its own.
+  writer_.waited_collective(all, LaneKind::kOther, writer_.tag("gradient norm", Work::kOther, at), Transfer{}, at);
+  const engine::TagId tag = writer_.tag("optimizer", Work::kOptimizer, at);
+  for (std::int32_t stage = 0; stage < recipe_.pp; ++stage) {
+    double parameters = 0.0;
+    for (std::int32_t chunk = 0; chunk < recipe_.vpp; ++chunk) parameters += chunk_parameters(stage, chunk);
+    const engine::Picoseconds time = engine::to_picoseconds(optimizer_time(context_, recipe_, parameters));
+    for (const std::int32_t rank : layers_.stage_ranks(stage)) writer_.kernel(rank, LaneKind::kCompute, tag, time, 4, at);
+  }
+}
+
+}  // namespace cpfit::schedule

@@ -1,0 +1,58 @@
+// Data parallelism around the layers: which gradients are reduced when, which parameters are gathered when, and the optimizer
+// (cp_model.md D.1, B.5; step_schedule.h says the rules).
+#pragma once
+
+#include <vector>
+
+#include "sim/schedule/layer_schedule.h"
+
+namespace cpfit::schedule {
+
+class DataParallel {
+ public:
+  DataParallel(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout, Writer& writer,
+               LayerSchedule& layers);
+
+  void begin_step(std::int32_t stage);
+  void before_forward(std::int32_t stage, const Place& at);
+  void before_backward(std::int32_t stage, const Place& at);
+  /// After the backward of one layer; `micro_batches` of the step.
+  void after_backward(std::int32_t stage, const Place& at, std::int32_t micro_batches);
+  /// After the backward of a whole chunk.
+  void after_chunk(std::int32_t stage, const Place& at, std::int32_t micro_batches);
+  /// Reductions that do not overlap; every rank of the stage then waits for its own.
+  void end_step(std::int32_t stage);
+  /// The clipping norm, for which all ranks wait, and the optimizer.
+  void optimizer();
+
+  /// Every layer has collectives of its own: layers may be folded.
+  [[nodiscard]] bool layers_alike() const;
+
+ private:
+  [[nodiscard]] bool sharded() const { return recipe_.state_sharding == StateSharding::kZero3; }
+  [[nodiscard]] bool active() const { return traffic_ranks_ > 1; }
+  [[nodiscard]] bool many_buckets(std::int32_t stage, std::int32_t chunk) const { return stage == 0 && chunk == 0; }
+  [[nodiscard]] double chunk_parameters(std::int32_t stage, std::int32_t chunk) const;
+  /// One collective of `parameters` per tensor-parallel lane; `after`: by rank, what it waits for (empty: the compute stream).
+  std::vector<engine::ActivityId> reduce(std::int32_t stage, double parameters, const Place& at);
+  void gather(std::int32_t stage, double parameters, const Place& at, const std::vector<engine::ActivityId>* after);
+  [[nodiscard]] std::vector<std::vector<std::int32_t>> groups(std::int32_t stage) const;
+  void gather_ahead(std::int32_t stage, double parameters, const Place& at);
+
+  const ScreenContext& context_;
+  const Recipe& recipe_;
+  const ResolvedLayout& layout_;
+  Writer& writer_;
+  LayerSchedule& layers_;
+  ParameterCount count_;
+  std::int64_t traffic_ranks_ = 1;
+  double layer_parameters_ = 0;  // of one rank
+  std::int32_t layers_per_bucket_ = 1;
+  std::vector<double> open_;                             // (stages) parameters whose gradients wait in an open bucket
+  std::vector<double> reduced_;                          // (stages) parameters of the present chunk that were reduced already
+  std::vector<std::int32_t> in_bucket_;                  // (stages) layers in the open bucket
+  std::vector<std::vector<engine::ActivityId>> posted_;  // (ranks) reductions the optimizer waits for
+  std::vector<engine::ActivityId> earlier_;              // (ranks) compute stream at the start of the previous layer
+};
+
+}  // namespace cpfit::schedule

@@ -1,0 +1,261 @@
+#include "sim/schedule/layer_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/screen/operators.h"
+
+namespace cpfit::schedule {
+
+using engine::ActivityId;
+using engine::LaneKind;
+using engine::Picoseconds;
+using engine::TagId;
+using engine::TrafficAxis;
+using engine::Work;
+
+namespace {
+
+Picoseconds share_of(Picoseconds time, double share) {
+  return static_cast<Picoseconds>(std::ceil(static_cast<double>(time) * share));
+}
+
+}  // namespace
+
+LayerSchedule::LayerSchedule(const ScreenContext& context, const Recipe& recipe, const OperatorTimes& times, Writer& writer)
+    : context_(context),
+      recipe_(recipe),
+      times_(times),
+      writer_(writer),
+      attention_(context, recipe, times, writer),
+      tp_(tp_traffic(context.model, context.training, recipe)),
+      overlap_tp_(recipe.overlap_tp && context.rules.tp_overlap_available && recipe.sequence_parallel) {}
+
+bool LayerSchedule::windowed(std::int32_t layer) const {
+  if (context_.training.mask.kind == MaskKind::kSlidingWindow) return true;
+  const Architecture& model = context_.model;
+  if (model.sliding_window == 0) return false;
+  return model.window_period == 0 || (layer + 1) % model.window_period != 0;
+}
+
+std::vector<std::int32_t> LayerSchedule::context_group(std::int32_t stage, std::int32_t t, std::int32_t d) const {
+  std::vector<std::int32_t> group;
+  for (std::int32_t c = 0; c < recipe_.cp; ++c) group.push_back(writer_.ranks().index({t, c, d, stage}));
+  return group;
+}
+
+std::vector<std::int32_t> LayerSchedule::stage_ranks(std::int32_t stage) const {
+  std::vector<std::int32_t> all;
+  for (std::int32_t d = 0; d < writer_.ranks().dp(); ++d) {
+    for (std::int32_t c = 0; c < recipe_.cp; ++c) {
+      for (std::int32_t t = 0; t < writer_.ranks().tp(); ++t) all.push_back(writer_.ranks().index({t, c, d, stage}));
+    }
+  }
+  return all;
+}
+
+std::vector<std::vector<std::int32_t>> LayerSchedule::tensor_groups(std::int32_t stage) const {
+  std::vector<std::vector<std::int32_t>> groups;
+  for (std::int32_t d = 0; d < writer_.ranks().dp(); ++d) {
+    for (std::int32_t c = 0; c < recipe_.cp; ++c) {
+      std::vector<std::int32_t>& group = groups.emplace_back();
+      for (std::int32_t t = 0; t < writer_.ranks().tp(); ++t) group.push_back(writer_.ranks().index({t, c, d, stage}));
+    }
+  }
+  return groups;
+}
+
+void LayerSchedule::each_kernel(std::int32_t stage, TagId tag, Kernel time, std::int32_t launches, const Place& at) {
+  for (const std::int32_t rank : stage_ranks(stage)) writer_.kernel(rank, LaneKind::kCompute, tag, time, launches, at);
+}
+
+std::vector<ActivityId> LayerSchedule::posted_collectives(std::int32_t stage, CollectiveKind kind, const char* name, Bytes bytes,
+                                                          const Place& at) {
+  std::vector<ActivityId> posted;
+  const GroupShape shape = group_shapes(recipe_).tp;
+  const TagId tag = writer_.tag(name, Work::kCollective, at, TrafficAxis::kTp);
+  for (const std::vector<std::int32_t>& group : tensor_groups(stage)) {
+    posted.push_back(writer_.collective(group, LaneKind::kTp, tag, writer_.network().collective(kind, shape, group, bytes), at));
+  }
+  return posted;
+}
+
+void LayerSchedule::gate_groups(std::int32_t stage, const std::vector<ActivityId>& collectives) {
+  const std::vector<std::vector<std::int32_t>> groups = tensor_groups(stage);
+  for (std::size_t i = 0; i < collectives.size(); ++i) {
+    for (const std::int32_t rank : groups[i]) writer_.gate(rank, collectives[i]);
+  }
+}
+
+void LayerSchedule::tensor_parallel(std::int32_t stage, CollectiveKind kind, const char* name, Bytes bytes, const Place& at) {
+  if (recipe_.tp > 1) gate_groups(stage, posted_collectives(stage, kind, name, bytes, at));
+}
+
+/// A product behind the gather of its input. Overlapped: the gather passes under all but the last of tp pieces of the product.
+void LayerSchedule::gathered_product(std::int32_t stage, const char* name, Kernel time, std::int32_t launches, const Place& at) {
+  const TagId tag = writer_.tag(name, Work::kGemm, at);
+  const bool gathers = recipe_.tp > 1 && recipe_.sequence_parallel;
+  if (!gathers) return each_kernel(stage, tag, time, launches, at);
+  const std::vector<ActivityId> gather = posted_collectives(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);
+  if (!overlap_tp_) {
+    gate_groups(stage, gather);
+    return each_kernel(stage, tag, time, launches, at);
+  }
+  const Kernel last = share_of(time, 1.0 / recipe_.tp);
+  each_kernel(stage, tag, time - last, launches, at);
+  gate_groups(stage, gather);
+  each_kernel(stage, tag, last, 0, at);
+}
+
+/// A product whose output is scattered (or all-reduced). Overlapped: in four chunks, the last of which nothing hides.
+void LayerSchedule::scattered_product(std::int32_t stage, const char* name, Kernel time, std::int32_t launches, const Place& at) {
+  const TagId tag = writer_.tag(name, Work::kGemm, at);
+  if (recipe_.tp <= 1) return each_kernel(stage, tag, time, launches, at);
+  if (!recipe_.sequence_parallel) {
+    each_kernel(stage, tag, time, launches, at);
+    return tensor_parallel(stage, CollectiveKind::kAllReduce, "all-reduce", tp_.activation, at);
+  }
+  if (!overlap_tp_) {
+    each_kernel(stage, tag, time, launches, at);
+    return tensor_parallel(stage, CollectiveKind::kReduceScatter, "scatter", tp_.activation, at);
+  }
+  const Kernel first = share_of(time, 0.25);
+  each_kernel(stage, tag, first, launches, at);
+  const std::vector<ActivityId> hidden =
+      posted_collectives(stage, CollectiveKind::kReduceScatter, "scatter", tp_.activation * 0.75, at);
+  each_kernel(stage, tag, time - first, 0, at);
+  gate_groups(stage, hidden);
+  tensor_parallel(stage, CollectiveKind::kReduceScatter, "scatter", tp_.activation * 0.25, at);
+}
+
+void LayerSchedule::attention(std::int32_t stage, const Place& at, bool forward) {
+  for (std::int32_t d = 0; d < writer_.ranks().dp(); ++d) {
+    for (std::int32_t t = 0; t < writer_.ranks().tp(); ++t) {
+      const std::vector<std::int32_t> group = context_group(stage, t, d);
+      if (forward) {
+        attention_.forward(group, at, windowed(at.layer));
+      } else {
+        attention_.backward(group, at, windowed(at.layer));
+      }
+    }
+  }
+}
+
+void LayerSchedule::forward(std::int32_t stage, const Place& at) {
+  const HalfTimes& a = times_.attention;
+  const HalfTimes& m = times_.mlp;
+  if (recipe_.tp <= 1) {
+    each_kernel(stage, writer_.tag("norm, qkv, rope", Work::kGemm, at), a.norm + a.column + a.middle,
+                LaunchCounts::kNormAttention + LaunchCounts::kColumn + LaunchCounts::kRope, at);
+    attention(stage, at, true);
+    each_kernel(stage, writer_.tag("projection, norm, mlp", Work::kGemm, at), a.row + m.norm + m.column + m.middle + m.row,
+                LaunchCounts::kRowAttention + LaunchCounts::kNormMlp + LaunchCounts::kColumn + LaunchCounts::kActivation +
+                    LaunchCounts::kRowMlp,
+                at);
+    return;
+  }
+  each_kernel(stage, writer_.tag("norm", Work::kElementwise, at), a.norm, LaunchCounts::kNormAttention, at);
+  gathered_product(stage, "qkv", a.column, LaunchCounts::kColumn, at);
+  each_kernel(stage, writer_.tag("rope", Work::kElementwise, at), a.middle, LaunchCounts::kRope, at);
+  attention(stage, at, true);
+  scattered_product(stage, "projection", a.row, LaunchCounts::kRowAttention, at);
+  each_kernel(stage, writer_.tag("norm", Work::kElementwise, at), m.norm, LaunchCounts::kNormMlp, at);
+  gathered_product(stage, "mlp in", m.column, LaunchCounts::kColumn, at);
+  each_kernel(stage, writer_.tag("activation", Work::kElementwise, at), m.middle, LaunchCounts::kActivation, at);
+  scattered_product(stage, "mlp out", m.row, LaunchCounts::kRowMlp, at);
+}
+
+void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, bool attention_half, const Place& at) {
+  const auto gemm = [&](const char* name, Kernel time) {
+    each_kernel(stage, writer_.tag(name, Work::kGemm, at), time, LaunchCounts::kGradient, at);
+  };
+  const bool split = recipe_.sequence_parallel;
+  const bool async = context_.rules.tp_backward_async || overlap_tp_;
+  if (overlap_tp_) {
+    gathered_product(stage, "row input gradient", half.row_input_gradient, LaunchCounts::kGradient, at);
+  } else {
+    if (split) tensor_parallel(stage, CollectiveKind::kAllGather, "gather dy", tp_.gather, at);
+    gemm("row input gradient", half.row_input_gradient);
+  }
+  gemm("row weight gradient", half.row_weight_gradient);
+  if (attention_half) attention(stage, at, false);
+  each_kernel(stage, writer_.tag(attention_half ? "rope" : "activation", Work::kElementwise, at), half.middle_back,
+              LaunchCounts::kMiddleBack, at);
+  if (!split) {
+    gemm("column input gradient", half.column_input_gradient);
+    const std::vector<ActivityId> reduce =
+        posted_collectives(stage, CollectiveKind::kAllReduce, "all-reduce dx", tp_.activation, at);
+    if (!async) gate_groups(stage, reduce);
+    gemm("column weight gradient", half.column_weight_gradient);
+    gate_groups(stage, reduce);
+  } else {
+    const std::vector<ActivityId> gather = posted_collectives(stage, CollectiveKind::kAllGather, "gather x", tp_.gather, at);
+    if (!async) gate_groups(stage, gather);
+    gemm("column input gradient", half.column_input_gradient);
+    const std::vector<ActivityId> scatter =
+        posted_collectives(stage, CollectiveKind::kReduceScatter, "scatter dx", tp_.activation, at);
+    gate_groups(stage, async ? gather : scatter);
+    gemm("column weight gradient", half.column_weight_gradient);
+    gate_groups(stage, scatter);
+  }
+  each_kernel(stage, writer_.tag("norm", Work::kElementwise, at), half.norm_back, LaunchCounts::kNormBack, at);
+}
+
+void LayerSchedule::backward(std::int32_t stage, const Place& at, Repeated repeated) {
+  const HalfTimes& a = times_.attention;
+  const HalfTimes& m = times_.mlp;
+  if (repeated.rest >= 1.0 && repeated.attention >= 1.0) {
+    forward(stage, at);
+  } else {
+    if (repeated.rest > 0.0) {
+      const Kernel rest = a.norm + a.column + a.middle + a.row + m.norm + m.column + m.middle + m.row;
+      const double share = std::min(1.0, repeated.rest);
+      each_kernel(stage, writer_.tag("recompute", Work::kGemm, at), share_of(rest, share),
+                  static_cast<std::int32_t>(std::lround(share * 13)), at);  // 14 kernels without attention
+      if (recipe_.tp > 1 && share >= 1.0) {
+        const bool split = recipe_.sequence_parallel;
+        for (int half = 0; half < 2; ++half) {
+          if (split) tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);
+          tensor_parallel(stage, split ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
+                          split ? "scatter" : "all-reduce", tp_.activation, at);
+        }
+      }
+    }
+    if (repeated.attention > 0.0) attention(stage, at, true);
+  }
+  if (recipe_.tp <= 1) {
+    each_kernel(stage, writer_.tag("mlp, norm, projection gradients", Work::kGemm, at),
+                m.row_input_gradient + m.row_weight_gradient + m.middle_back + m.column_input_gradient +
+                    m.column_weight_gradient + m.norm_back + a.row_input_gradient + a.row_weight_gradient,
+                6 * LaunchCounts::kGradient + LaunchCounts::kMiddleBack + LaunchCounts::kNormBack, at);
+    attention(stage, at, false);
+    each_kernel(stage, writer_.tag("rope, qkv, norm gradients", Work::kGemm, at),
+                a.middle_back + a.column_input_gradient + a.column_weight_gradient + a.norm_back,
+                2 * LaunchCounts::kGradient + LaunchCounts::kMiddleBack + LaunchCounts::kNormBack, at);
+    return;
+  }
+  half_backward(stage, m, false, at);
+  half_backward(stage, a, true, at);
+}
+
+void LayerSchedule::head_forward(std::int32_t stage, const Place& at) {
+  if (recipe_.sequence_parallel) tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.activation, at);
+  each_kernel(stage, writer_.tag("head, loss", Work::kHead, at), times_.head_forward, 4, at);
+  // Vocabulary-parallel loss: max, predicted logit, sum of exponentials, one fp32 number per token each.
+  const Bytes numbers(4.0 * operators::rank_shape(context_, recipe_).tokens);
+  for (int i = 0; i < 3; ++i) tensor_parallel(stage, CollectiveKind::kAllReduce, "loss all-reduce", numbers, at);
+}
+
+void LayerSchedule::head_backward(std::int32_t stage, const Place& at) {
+  each_kernel(stage, writer_.tag("head gradients", Work::kHead, at), times_.head_backward, 3, at);
+  tensor_parallel(stage, recipe_.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, "scatter",
+                  tp_.activation, at);
+}
+
+void LayerSchedule::embedding(std::int32_t stage, const Place& at) {
+  each_kernel(stage, writer_.tag("embedding", Work::kEmbedding, at), times_.embedding / 2, 1, at);
+  tensor_parallel(stage, recipe_.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, "scatter",
+                  tp_.activation, at);
+}
+
+}  // namespace cpfit::schedule

@@ -1,0 +1,25 @@
+// In which order a pipeline stage runs its micro-batches: GPipe, 1F1B, interleaved 1F1B (Megatron-LM schedules.py).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/recipe/recipe.h"
+
+namespace cpfit::schedule {
+
+/// Forward or backward of one micro-batch through one chunk of the stage.
+struct StageTurn {
+  bool forward = true;
+  std::int32_t micro_batch = 0;
+  std::int32_t chunk = 0;
+  friend bool operator==(const StageTurn&, const StageTurn&) = default;
+};
+
+/// All turns of `stage` in one step of `micro_batches`.
+/// GPipe: all forwards, then all backwards. 1F1B: min(m, pp - 1 - stage) forwards first, then forward and backward in turn.
+/// Interleaved: the same over (micro-batch, chunk) pairs, pp micro-batches of one chunk before the next chunk, chunks backward
+/// in reverse; min(m*vpp, 2(pp - stage - 1) + (vpp - 1) pp) forwards first.
+[[nodiscard]] std::vector<StageTurn> stage_turns(const Recipe& recipe, std::int32_t stage, std::int32_t micro_batches);
+
+}  // namespace cpfit::schedule

@@ -1,0 +1,180 @@
+#include "sim/schedule/step_network.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace cpfit::schedule {
+
+namespace {
+
+using engine::kPicosecondsPerSecond;
+
+double per_picosecond(BytesPerSecond rate) { return rate.value() / kPicosecondsPerSecond; }
+
+/// Transfers below this size take a collective's fixed time: its first piece is flat there.
+constexpr Bytes kTiny = Bytes(256.0);
+
+/// Largest data-parallel replicas whose flows are counted one by one on shared links.
+constexpr std::int32_t kCountedReplicas = 64;
+
+}  // namespace
+
+StepNetwork::StepNetwork(const ScreenContext& context, const Recipe& recipe, const SimulatedRanks& ranks,
+                         engine::ProgramBuilder& program)
+    : context_(context), recipe_(recipe), ranks_(ranks), program_(program) {
+  for (std::int32_t rank = 0; rank < ranks.count(); ++rank) {
+    engine::Resource sm;
+    sm.capacity = 1.0;
+    sm.rank = rank;
+    sm_.push_back(program.resource(sm));
+    kernel_.push_back(program.pattern({{sm_.back(), 1.0}}));
+  }
+}
+
+double StepNetwork::attainable(const Link& link) const {
+  // Inside a host bridge and between sockets nothing was fitted: the raw capacity stands.
+  if (link.link_class == LinkClass::kLocal || link.link_class == LinkClass::kSocket) return per_picosecond(link.capacity);
+  const Bytes small(1e9), large(2e9);  // far beyond any curve's half size: the slope is the attained rate
+  const Seconds slope = message_time(context_.rates, link.link_class, link.capacity, Seconds(), large).time -
+                        message_time(context_.rates, link.link_class, link.capacity, Seconds(), small).time;
+  return per_picosecond((large - small) / slope);
+}
+
+engine::ResourceId StepNetwork::resource_of(std::int32_t link) {
+  const auto [found, fresh] = resource_.try_emplace(link, engine::kNone);
+  if (fresh) {
+    engine::Resource resource;
+    resource.capacity = attainable(context_.cluster.topology->links()[static_cast<std::size_t>(link)]);
+    resource.link = link;
+    found->second = program_.resource(resource);
+  }
+  return found->second;
+}
+
+void StepNetwork::add_route(std::int64_t from, std::int64_t to, double weight, Weights& weights) {
+  context_.cluster.topology->route_into(from, to, route_);
+  for (const std::int32_t link : route_) weights[link] += weight;
+}
+
+void StepNetwork::add_images(std::int64_t from, std::int64_t to, double weight, Weights& weights) {
+  const Coordinate a = coordinate_of(recipe_, from), b = coordinate_of(recipe_, to);
+  const std::int32_t lanes = ranks_.tp() == recipe_.tp ? 1 : recipe_.tp;
+  const std::int32_t replicas = ranks_.dp() == recipe_.dp ? 1 : std::min(recipe_.dp, kCountedReplicas);
+  for (std::int32_t d = 0; d < replicas; ++d) {
+    for (std::int32_t t = 0; t < lanes; ++t) {
+      if (d == 0 && t == 0) continue;
+      Coordinate from_image = a, to_image = b;
+      from_image.tp = to_image.tp = a.tp + t;
+      from_image.dp = (a.dp + d) % recipe_.dp;
+      to_image.dp = (b.dp + d) % recipe_.dp;
+      context_.cluster.topology->route_into(rank_of(recipe_, from_image), rank_of(recipe_, to_image), route_);
+      for (const std::int32_t link : route_) {
+        const auto shared = weights.find(link);
+        if (shared != weights.end()) shared->second += weight;
+      }
+    }
+  }
+}
+
+engine::PatternId StepNetwork::pattern_of(const Weights& weights) {
+  std::vector<engine::Use> uses;
+  for (const auto& [link, weight] : weights) {
+    const engine::ResourceId resource = resource_of(link);
+    uses.push_back({resource, weight});
+  }
+  return program_.pattern(std::move(uses));
+}
+
+Transfer StepNetwork::message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages) {
+  const auto [found, fresh] = messages_.try_emplace({from, to, bytes.value(), messages});
+  Transfer& transfer = found->second;
+  if (!fresh || bytes.value() <= 0.0) return transfer;
+  const std::int64_t a = ranks_.global(from), b = ranks_.global(to);
+  const Topology& topology = *context_.cluster.topology;
+  Weights weights;
+  add_route(a, b, 1.0, weights);
+  // What the route gives alone: the slowest of its links in raw capacity, its latency, as the screen's hop.
+  BytesPerSecond slowest(std::numeric_limits<double>::infinity());
+  Seconds latency;
+  for (const auto& [index, weight] : weights) {
+    const Link& link = topology.links()[static_cast<std::size_t>(index)];
+    latency += link.latency;
+    if (link.capacity < slowest) {
+      slowest = link.capacity;
+      transfer.slowest = link.link_class;
+    }
+  }
+  const auto time = [&](Bytes size) { return message_time(context_.rates, transfer.slowest, slowest, latency, size).time; };
+  const Seconds fixed = time(Bytes()) * messages;
+  const Seconds flowing = time(bytes / messages) * messages - fixed;
+  transfer.fixed = engine::to_picoseconds(fixed);
+  transfer.amount = bytes.value();
+  transfer.cap = per_picosecond(bytes / flowing);
+  add_images(a, b, 1.0, weights);
+  transfer.pattern = pattern_of(weights);
+  return transfer;
+}
+
+Transfer StepNetwork::collective(CollectiveKind kind, GroupShape shape, std::span<const std::int32_t> members, Bytes bytes,
+                                 std::int64_t ranks) {
+  Transfer transfer;
+  if (shape.size <= 1 || bytes.value() <= 0.0) return transfer;
+  if (ranks == 0) ranks = shape.size;
+  const GroupNetwork& group = context_.network.at(shape);
+  const bool exchange = kind == CollectiveKind::kAllToAll;
+  const BytesPerSecond rate = exchange ? group.alltoall_rate : group.collective_rate;
+  const auto time = [&](Bytes size) {
+    return collective_time(context_.rates, kind, group.collective_link, rate, group.ring.latency, ranks, size).time;
+  };
+  const Seconds whole = time(bytes);
+  const Seconds fixed = min(whole, time(min(bytes, kTiny)));
+  const double size = static_cast<double>(shape.size);
+  const double wire = bytes.value() * static_cast<double>(ranks - 1) / static_cast<double>(ranks) *
+                      (kind == CollectiveKind::kAllReduce ? 2.0 : 1.0);
+  transfer.slowest = group.collective_link;
+  transfer.fixed = engine::to_picoseconds(fixed);
+  if (whole > fixed) {
+    transfer.amount = wire;
+    transfer.cap = per_picosecond(Bytes(wire) / (whole - fixed));
+  }
+  // Every member's share of the ring: to its neighbour inside the scale-up domain with all the bytes, to its counterpart in the
+  // next domain with one part in k (k members per domain share the crossing). An exchange crosses with what is remote.
+  const std::int64_t domain = std::max(context_.cluster.scale_up_domain, context_.cluster.gpus_per_node);
+  const std::int64_t block = shape.stride * shape.size;
+  const double k = group.members_per_domain;
+  const double crossing = exchange ? (size - k) / (size - 1.0) : 1.0 / k;
+  Weights weights;
+  std::vector<std::tuple<std::int64_t, std::int64_t, double>> flows;
+  for (const std::int32_t member : members) {
+    const std::int64_t rank = ranks_.global(member);
+    const std::int64_t first = rank / block * block + rank % shape.stride;
+    const std::int64_t position = (rank - first) / shape.stride;
+    const auto member_at = [&](std::int64_t place) { return first + (place % shape.size) * shape.stride; };
+    if (group.members_per_domain > 1) {
+      std::int64_t next = member_at(position + 1);
+      if (next / domain != rank / domain) {  // back to the first member of this domain
+        next = rank;
+        while (next - shape.stride >= first && (next - shape.stride) / domain == rank / domain) next -= shape.stride;
+      }
+      if (next != rank) flows.emplace_back(rank, next, 1.0);
+    }
+    if (group.domains > 1) flows.emplace_back(rank, member_at(position + group.members_per_domain), crossing);
+  }
+  for (const auto& [from, to, weight] : flows) add_route(from, to, weight, weights);
+  for (const auto& [from, to, weight] : flows) add_images(from, to, weight, weights);
+  // Alone it attains what was measured, whatever the links' shares for messages are.
+  for (auto& [link, weight] : weights) {
+    const double capacity = attainable(context_.cluster.topology->links()[static_cast<std::size_t>(link)]);
+    if (transfer.cap * weight > capacity) weight = capacity / transfer.cap;
+  }
+  transfer.pattern = transfer.amount > 0 ? pattern_of(weights) : engine::kNone;
+  return transfer;
+}
+
+engine::HoldId StepNetwork::hold(std::int32_t rank, LinkClass link) {
+  const double slowdown = overlap_slowdown(context_.rates, link);
+  if (slowdown <= 1.0) return -1;
+  return program_.hold({sm_[static_cast<std::size_t>(rank)], 1.0 - 1.0 / slowdown});
+}
+
+}  // namespace cpfit::schedule

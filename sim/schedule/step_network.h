@@ -1,0 +1,67 @@
+// The resources of a step and what communication draws on them: directed links of the topology, the SMs of every simulated GPU.
+//
+// What a transfer attains alone comes from the same fitted curves as the screen's (rates: alpha, attainable share of a link, size
+// curves of collectives); what it gets beside others from max-min fair shares of the links on its routes. A link's capacity
+// is its raw capacity times the share that a message attains of it, so that n transfers at once get what the screen's n-th of a
+// link gives. Where replicas are folded (simulated_ranks.h) the flows of the ranks that are not simulated count as weight on
+// every link they have in common with a simulated one.
+#pragma once
+
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "sim/engine/program_builder.h"
+#include "sim/schedule/simulated_ranks.h"
+#include "sim/screen/screen.h"
+
+namespace cpfit::schedule {
+
+/// What an activity that communicates needs: see engine::Activity.
+struct Transfer {
+  engine::Picoseconds fixed = 0;
+  double amount = 0;  // bytes
+  double cap = 1;     // bytes per picosecond
+  engine::PatternId pattern = engine::kNone;
+  LinkClass slowest = LinkClass::kNvlink;  // decides how much a kernel beside it is slowed
+  [[nodiscard]] bool empty() const { return fixed == 0 && amount == 0; }
+};
+
+class StepNetwork {
+ public:
+  StepNetwork(const ScreenContext& context, const Recipe& recipe, const SimulatedRanks& ranks, engine::ProgramBuilder& program);
+
+  /// `messages` messages of `bytes` together from one simulated rank to another.
+  [[nodiscard]] Transfer message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages);
+
+  /// A collective of one group of `ranks` (0: as many as its shape says), `members` its simulated ones, `bytes` as
+  /// collective_time wants them; the flows of all simulated members are part of it.
+  [[nodiscard]] Transfer collective(CollectiveKind kind, GroupShape shape, std::span<const std::int32_t> members, Bytes bytes,
+                                    std::int64_t ranks = 0);
+
+  /// The SMs of a simulated rank's GPU, all of them.
+  [[nodiscard]] engine::PatternId kernel(std::int32_t rank) const { return kernel_[static_cast<std::size_t>(rank)]; }
+  /// What a communication kernel takes of them while it is posted: 1 - 1/slowdown (rates: overlap).
+  [[nodiscard]] engine::HoldId hold(std::int32_t rank, LinkClass link);
+
+ private:
+  using Weights = std::map<std::int32_t, double>;  // link -> bytes per byte of the transfer
+  void add_route(std::int64_t from, std::int64_t to, double weight, Weights& weights);
+  void add_images(std::int64_t from, std::int64_t to, double weight, Weights& weights);
+  [[nodiscard]] engine::PatternId pattern_of(const Weights& weights);
+  [[nodiscard]] engine::ResourceId resource_of(std::int32_t link);
+  [[nodiscard]] double attainable(const Link& link) const;  // bytes per picosecond
+
+  const ScreenContext& context_;
+  const Recipe& recipe_;
+  const SimulatedRanks& ranks_;
+  engine::ProgramBuilder& program_;
+  std::vector<engine::PatternId> kernel_;                // (ranks)
+  std::vector<engine::ResourceId> sm_;                   // (ranks)
+  std::map<std::int32_t, engine::ResourceId> resource_;  // link -> resource
+  std::map<std::tuple<std::int32_t, std::int32_t, double, std::int32_t>, Transfer> messages_;
+  std::vector<std::int32_t> route_;
+};
+
+}  // namespace cpfit::schedule

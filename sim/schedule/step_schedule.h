@@ -1,0 +1,36 @@
+// One optimizer step of a recipe as a program for the engine: pipeline turns of every stage, layers, pipeline messages, gradient
+// reduction and parameter gathers, optimizer. The parameters of step n are gathered at its beginning and the gradients reduced at
+// its end, so that one step is like every other in the steady state.
+//
+// Data parallelism (cp_model.md D.1, D.2): gradients are reduced over dp*cp in buckets as backward of the last micro-batch
+// produces them; on pipeline ranks beyond the first, and for chunks after the first, one bucket holds the whole chunk (Megatron).
+// With overlap_param_gather the gathers of the first forward run ahead bucket by bucket, otherwise before everything else. Fully
+// sharded (zero3): each layer's parameters are gathered one layer ahead, in forward and again in backward, gradients scattered
+// after each layer; every micro-batch.
+#pragma once
+
+#include "model/quantity/problem.h"
+#include "sim/engine/engine.h"
+#include "sim/schedule/layer_schedule.h"
+
+namespace cpfit::schedule {
+
+struct StepOptions {
+  bool every_rank = false;  // simulate all replicas and lanes, not one of each
+  bool fold_layers = true;  // simulate few layers where all repeat (one stage, equal layers); exact, see engine::Section
+  std::int32_t fold_copies = 4;
+};
+
+struct StepProgram {
+  engine::Program program;
+  SimulatedRanks ranks;
+  std::int32_t micro_batches = 1;
+};
+
+/// Writes the step. The recipe must be legal and its layout resolved, the network prepared for its groups (our mistake
+/// otherwise). Problems: "schedule.order" when the pipeline's turns wait for each other, "schedule.route" when two ranks that
+/// must talk have no route between them.
+[[nodiscard]] Outcome<StepProgram> step_program(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout,
+                                                const StepOptions& options);
+
+}  // namespace cpfit::schedule

@@ -1,0 +1,54 @@
+#include "sim/screen/stage_work.h"
+
+#include <algorithm>
+
+namespace cpfit {
+
+Repeated repeated_by_full(const RuleSet& rules) { return {rules.checkpoint_keeps_attention_output ? 0.0 : 1.0, 1.0}; }
+Repeated repeated_by_selective(const RuleSet& rules) {
+  switch (rules.selective_recompute) {
+    case SelectiveRecompute::kCoreAttention:
+      return {1.0, 0.0};
+    case SelectiveRecompute::kEverySecondMatmul:
+      return {0.0, 0.5};  // half of the products with everything element-wise between them; attention's output is kept
+    case SelectiveRecompute::kNormsAndActivation:
+      return {0.0, 0.0};  // passes over memory, inside the element-wise traffic's own uncertainty
+  }
+  return {};
+}
+
+Repeated repeated_on(const Recipe& recipe, const RuleSet& rules, double layers) {
+  double whole_layers = 0.0;
+  if (recipe.recompute.kind == RecomputeKind::kSelective) {
+    const Repeated each = repeated_by_selective(rules);
+    return {each.attention * layers, each.rest * layers};
+  }
+  if (recipe.recompute.kind == RecomputeKind::kFull) whole_layers = layers;
+  if (recipe.recompute.kind == RecomputeKind::kBlock) whole_layers = std::min<double>(layers, recipe.recompute.block_layers);
+  const Repeated each = repeated_by_full(rules);
+  return {each.attention * whole_layers, each.rest * whole_layers};
+}
+
+double parameters_on_stage(const ScreenContext& context, const Recipe& recipe, const ParameterCount& count, double layers,
+                           bool first, bool last) {
+  const double tp = recipe.tp;
+  const double vocab_rows = static_cast<double>(padded_vocab(context.model.vocab, context.training.vocab_divisor, recipe.tp)) *
+                            static_cast<double>(context.model.hidden) / tp;
+  double parameters = layers * (static_cast<double>(count.layer.sharded()) / tp + static_cast<double>(count.layer.replicated()));
+  if (first) parameters += vocab_rows + static_cast<double>(count.positions);
+  if (last && !(context.model.tied_embeddings && recipe.pp == 1)) parameters += vocab_rows;
+  if (last) parameters += static_cast<double>(count.final_norm);
+  return parameters;
+}
+
+Seconds accumulation_time(const ScreenContext& context, double parameters) {
+  const double bytes = context.rules.accumulation_traffic_per_parameter * parameters;
+  return bytes > 0.0 ? memory_time(context.rates, Bytes(bytes), 1).time : Seconds();
+}
+
+Seconds optimizer_time(const ScreenContext& context, const Recipe& recipe, double parameters) {
+  const double shards = recipe.state_sharding == StateSharding::kNone ? 1.0 : static_cast<double>(recipe.dp) * recipe.cp;
+  return memory_time(context.rates, Bytes(34.0 * parameters / shards), 4).time;
+}
+
+}  // namespace cpfit

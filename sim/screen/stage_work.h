@@ -1,0 +1,33 @@
+// What a pipeline stage does beyond its layers' forward and backward: what recompute repeats, the parameters it holds, the
+// accumulation of gradients, the optimizer. Used by the screen's composition and by the timeline's schedules.
+#pragma once
+
+#include "model/transformer/parameters.h"
+#include "sim/screen/screen.h"
+
+namespace cpfit {
+
+/// What backward runs again, in layers (or as shares of one layer).
+struct Repeated {
+  double attention = 0;  // core attention with its ring
+  double rest = 0;       // everything else
+};
+
+/// Shares of a fully recomputed layer, and of a layer under selective recompute (framework policies).
+[[nodiscard]] Repeated repeated_by_full(const RuleSet& rules);
+[[nodiscard]] Repeated repeated_by_selective(const RuleSet& rules);
+/// Over a stage of `layers` layers: full and block recompute repeat whole layers, selective a part of each.
+[[nodiscard]] Repeated repeated_on(const Recipe& recipe, const RuleSet& rules, double layers);
+
+/// Parameters of one rank of a stage with `layers` layers: tp-sharded products, replicated norms, vocabulary at the ends.
+[[nodiscard]] double parameters_on_stage(const ScreenContext& context, const Recipe& recipe, const ParameterCount& count,
+                                         double layers, bool first, bool last);
+
+/// The separate pass that adds one micro-batch's gradients, where the framework has one.
+[[nodiscard]] Seconds accumulation_time(const ScreenContext& context, double parameters);
+
+/// Adam over this rank's shard: gradient, master weight and two moments read; master, moments and the bf16 weight written; one
+/// more pass over the gradients for the clipping norm: 30 + 4 bytes per parameter of the shard.
+[[nodiscard]] Seconds optimizer_time(const ScreenContext& context, const Recipe& recipe, double parameters);
+
+}  // namespace cpfit
