@@ -153,11 +153,12 @@ class RankCharger {
     }
   }
 
-  /// Charges [from, to) to `before`, which ended at `to`, as far as it ran or waited for its peer. `to` becomes what remains
+  /// Charges [from, to) to `before`, which ended at `to`, as far as it ran or waited for its peer; a transfer
+  /// between other ranks is all waiting. `to` becomes what remains
   /// unexplained; the result is the slot of `before` that was posted then, kNone when all is explained.
   SlotId explain_running(Picoseconds from, Picoseconds& to, const Instance& before) {
-    const Picoseconds began = std::clamp(history_.start(before), from, to);
     const SlotId here = history_.last_posted(before, rank_);
+    const Picoseconds began = here == kNone ? to : std::clamp(history_.start(before), from, to);
     const bool transfer = is_transfer(before);
     if (!transfer && here == kNone) {  // another rank's kernel
       charge_idle(to - from);

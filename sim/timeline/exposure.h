@@ -12,6 +12,7 @@
 //                a transfer    while it ran: exposed, its axis. Before it began, though this rank had posted it: the peer was
 //                              late, exposed too, but for a pipeline message: bubble (a stage that waits for work). Earlier
 //                              still: what the transfer itself waited for on this rank, by the same rules.
+//                              A transfer between other ranks that this rank waits for counts as such a wait throughout.
 //                the launch    posted later than everything it waited for had ended: launch.
 //                other         copies and other work off the compute lanes.
 //              What is left over waits for other ranks: bubble where a pipeline exists, else other.
