@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/engine/trouble.h"
 
@@ -11,14 +12,17 @@ namespace {
 
 // A resource has 2^51 to 2^52 units of capacity; demand, which may be many times the capacity, is counted in 256 units.
 constexpr int kUnitBits = 52;
-constexpr std::int64_t kDemandStep = 256;
 // Weights: the heaviest use of a resource has 2^45 to 2^46, so that 2^17 of them can be added.
 constexpr int kWeightBits = 46;
 // A demand above the capacity by less than this part (2^-34, 6e-11) counts as fitting: caps that add up to the capacity but for
 // the rounding of each, on up to 2^10 flows.
-constexpr int kSlackBits = 34;
 // A flow whose cap is within this of the level stops at its cap: the level carries the rounding of the units.
 constexpr double kCapSlack = 1.0 + 1e-13;
+// Flows slower than what changed by more than this are certainly settled before it.
+constexpr double kCertainlySlower = 1.0 - 1e-9;
+constexpr double kNoLevel = std::numeric_limits<double>::infinity();
+constexpr double kUntouched = -1.0;
+constexpr std::size_t kBlock = 32;
 constexpr std::size_t kMostFlows = 65536;
 
 template <class Value>
@@ -75,7 +79,7 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
     units_[r] = scale_to(capacity, kUnitBits);
     whole_[r] = whole(capacity * units_[r]);
     loads_[r].capacity = whole_[r];
-    loads_[r].bound = bound_of(whole_[r]);
+    loads_[r].spare = whole_[r];
     if (heaviest[r] > 0.0) weight_units[r] = scale_to(heaviest[r], kWeightBits);
     loads_[r].level_per = weight_units[r] / units_[r];
   }
@@ -86,11 +90,6 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
     units_of_use_[u] = weights[u] * units_[r];
     weight_of_use_[u] = std::max<std::int64_t>(1, whole(weights[u] * weight_units[r]));
   }
-}
-
-std::int64_t FairShare::bound_of(std::int64_t capacity) {
-  const std::int64_t demand = capacity / kDemandStep;
-  return demand + (demand >> kSlackBits) + 1;
 }
 
 std::int64_t FairShare::demand_of(std::uint32_t use, double cap) const {
@@ -121,7 +120,6 @@ FlowId FairShare::add(PatternId pattern, double cap) {
     idle.pop_back();
   }
   Flow& flow = flows_[at(id)];
-  flow.rate = cap;
   flow.cap = cap;
   flow.pattern = pattern;
   bool fits = true;
@@ -137,19 +135,22 @@ FlowId FairShare::add(PatternId pattern, double cap) {
     load.weight += weight_of_use_[use];
     if (!load.contended()) continue;
     // Where it fits with a margin beyond all rounding, a solve would let it run at its cap and change nobody.
-    const bool spares =
-        was_contended && !load.dirty && !load.binding &&
-        static_cast<double>(load.spare) > units_of_use_[use] * cap + static_cast<double>(load.capacity >> kSlackBits);
+    const bool spares = was_contended && !load.dirty && !load.binding &&
+                        static_cast<double>(load.spare) > units_of_use_[use] * cap + static_cast<double>(load.slack());
     if (!spares) fits = false;
   }
-  if (!fits) {
-    for (std::uint32_t use = begin; use < end; ++use) {
-      if (loads_[at(resource_of_use_[use])].contended()) soil(resource_of_use_[use]);
-    }
+  if (fits) {
+    flow.rate = cap;
+    for (std::uint32_t use = begin; use < end; ++use) loads_[at(resource_of_use_[use])].spare -= whole(units_of_use_[use] * cap);
     return id;
   }
+  flow.rate = 0;
+  changes_from(cap);
   for (std::uint32_t use = begin; use < end; ++use) {
-    loads_[at(resource_of_use_[use])].spare -= whole(units_of_use_[use] * cap);
+    const Load& load = loads_[at(resource_of_use_[use])];
+    if (!load.contended()) continue;
+    changes_from(load.least_level(load.capacity));
+    soil(resource_of_use_[use]);
   }
   return id;
 }
@@ -167,15 +168,12 @@ void FairShare::remove(FlowId id) {
     places_[flows_[at(last.flow)].first_place + last.use] = place;
     members.pop_back();
     Load& load = loads_[r];
-    const bool was_contended = load.contended();
     load.demand -= demand_of(use, flow.cap);
     load.weight -= weight_of_use_[use];
-    if (!was_contended) continue;
-    if (load.binding) {
-      soil(static_cast<ResourceId>(r));
-    } else {
-      load.spare += whole(units_of_use_[use] * flow.rate);
-    }
+    load.spare += whole(units_of_use_[use] * flow.rate);
+    if (!load.binding) continue;
+    changes_from(flow.rate);
+    soil(static_cast<ResourceId>(r));
   }
   idle_[end - begin].push_back(id);
 }
@@ -186,135 +184,146 @@ void FairShare::change_held(ResourceId resource, double amount, int sign) {
   held_[r] += sign * whole(std::min(amount * units_[r], 4.0 * static_cast<double>(whole_[r])));
   const std::int64_t least = static_cast<std::int64_t>(static_cast<double>(whole_[r]) * kLeastShare);
   const std::int64_t capacity = std::max(whole_[r] - held_[r], least);
-  const std::int64_t gained = capacity - load.capacity;
+  const std::int64_t before = load.capacity;
   const bool was_contended = load.contended();
   load.capacity = capacity;
-  load.bound = bound_of(capacity);
+  load.spare += capacity - before;
   if (!was_contended && !load.contended()) return;
-  const bool unnoticed = was_contended && load.contended() && !load.dirty && !load.binding &&
-                         (gained >= 0 || load.spare + gained > (capacity >> kSlackBits));
-  if (unnoticed) {
-    load.spare += gained;
-  } else {
-    soil(resource);
-  }
+  const bool unnoticed = was_contended && load.contended() && !load.binding && (capacity >= before || load.spare > load.slack());
+  if (unnoticed) return;
+  if (load.weight > 0) changes_from(load.least_level(std::min(before, capacity)));
+  soil(resource);
 }
 
 std::span<const FlowId> FairShare::settle() {
   changed_.clear();
   if (dirty_.empty()) return changed_;
-  gather();
+  gather(changes_from_ * kCertainlySlower);
   fill();
   for (const ResourceId resource : dirty_) loads_[at(resource)].dirty = false;
   dirty_.clear();
+  changes_from_ = kNoLevel;
   return changed_;
 }
 
-void FairShare::gather() {
+void FairShare::gather(double from) {
   mark_ += 2;
   resources_.clear();
   component_.clear();
-  for (const ResourceId resource : dirty_) {
-    loads_[at(resource)].mark = mark_;
+  const auto visit = [&](ResourceId resource, Load& load) {
+    load.mark = mark_;
+    load.place = static_cast<std::int32_t>(resources_.size());
+    load.open = 0;
+    load.binding = false;
     resources_.push_back(resource);
-  }
+  };
+  for (const ResourceId resource : dirty_) visit(resource, loads_[at(resource)]);
   for (std::size_t i = 0; i < resources_.size(); ++i) {
     for (const Member member : members_[at(resources_[i])]) {
       Flow& flow = flows_[at(member.flow)];
-      if (flow.mark == mark_) continue;
+      if (flow.mark == mark_ || (flow.rate < from && flow.rate > 0.0)) continue;
       flow.mark = mark_;
       component_.push_back(member.flow);
-      for (std::uint32_t use = begin_[at(flow.pattern)]; use < begin_[at(flow.pattern) + 1]; ++use) {
+      const std::uint32_t end = begin_[at(flow.pattern) + 1];
+      for (std::uint32_t use = begin_[at(flow.pattern)]; use < end; ++use) {
         Load& load = loads_[at(resource_of_use_[use])];
-        if (load.mark == mark_ || !load.contended()) continue;
-        load.mark = mark_;
-        resources_.push_back(resource_of_use_[use]);
+        load.spare += whole(units_of_use_[use] * flow.rate);
+        if (load.mark != mark_) {
+          if (!load.contended()) continue;
+          visit(resource_of_use_[use], load);
+        }
+        load.open += weight_of_use_[use];
       }
     }
   }
 }
 
-void FairShare::push_level(Level level) {
-  levels_.push_back(level);
-  std::push_heap(levels_.begin(), levels_.end(), [](const Level& a, const Level& b) {
-    return a.level > b.level || (a.level == b.level && a.resource > b.resource);
-  });
-}
-
-FairShare::Level FairShare::pop_level() {
-  std::pop_heap(levels_.begin(), levels_.end(), [](const Level& a, const Level& b) {
-    return a.level > b.level || (a.level == b.level && a.resource > b.resource);
-  });
-  const Level level = levels_.back();
-  levels_.pop_back();
-  return level;
-}
-
-void FairShare::freeze(FlowId id, double rate) {
+void FairShare::freeze(FlowId id, double rate, double level) {
   Flow& flow = flows_[at(id)];
   flow.mark = mark_ + 1;
   if (flow.rate != rate) {
     flow.rate = rate;
     changed_.push_back(id);
   }
-  for (std::uint32_t use = begin_[at(flow.pattern)]; use < begin_[at(flow.pattern) + 1]; ++use) {
+  const std::uint32_t end = begin_[at(flow.pattern) + 1];
+  for (std::uint32_t use = begin_[at(flow.pattern)]; use < end; ++use) {
     Load& load = loads_[at(resource_of_use_[use])];
-    if (load.mark != mark_) continue;
     load.spare -= whole(units_of_use_[use] * rate);
+    if (load.mark != mark_) continue;
     load.open -= weight_of_use_[use];
+    const std::size_t place = at(load.place);
+    if (floor_[place] == level) continue;  // already among the touched ones of this step
+    floor_[place] = level;
+    touched_.push_back(static_cast<std::uint32_t>(place));
   }
 }
 
-void FairShare::fill() {
-  levels_.clear();
-  for (const ResourceId resource : resources_) {
-    Load& load = loads_[at(resource)];
-    load.binding = false;
-    load.spare = load.capacity;
-    load.open = load.weight;
-    if (load.contended()) {
-      push_level({load.level(), resource});
-    } else {
-      load.mark = 0;  // looked at because it changed; sets nobody a limit
+/// Their levels anew; never below the level reached, whatever the rounding of the units says.
+void FairShare::raise_touched() {
+  for (const std::uint32_t place : touched_) {
+    const Load& load = loads_[at(resources_[place])];
+    level_[place] = load.open > 0 && load.contended() ? std::max(load.level(), floor_[place]) : kNoLevel;
+    least_of_block_[place / kBlock] = -1.0;  // to be found anew
+    floor_[place] = kUntouched;
+  }
+  touched_.clear();
+}
+
+/// The resource of the lowest level, of equal ones the one of lowest id: the order in which they were gathered leaves no trace.
+std::size_t FairShare::lowest() {
+  double least = kNoLevel;
+  for (std::size_t block = 0; block < least_of_block_.size(); ++block) {
+    double& known = least_of_block_[block];
+    if (known < 0.0) {
+      known = kNoLevel;
+      const std::size_t end = std::min((block + 1) * kBlock, resources_.size());
+      for (std::size_t i = block * kBlock; i < end; ++i) known = std::min(known, level_[i]);
+    }
+    least = std::min(least, known);
+  }
+  std::size_t found = resources_.size();
+  if (least == kNoLevel) return found;
+  for (std::size_t block = 0; block < least_of_block_.size(); ++block) {
+    if (least_of_block_[block] != least) continue;
+    const std::size_t end = std::min((block + 1) * kBlock, resources_.size());
+    for (std::size_t i = block * kBlock; i < end; ++i) {
+      if (level_[i] == least && (found == resources_.size() || resources_[i] < resources_[found])) found = i;
     }
   }
-  // The lowest level first. It may have risen since it was computed, never fallen: what others got is at most the level they had.
-  while (!levels_.empty()) {
-    const Level lowest = pop_level();
-    Load& load = loads_[at(lowest.resource)];
-    if (load.open == 0) continue;
-    const double level = std::max(load.level(), lowest.level);
-    if (level > lowest.level && !levels_.empty() && level >= levels_.front().level) {
-      push_level({level, lowest.resource});
-      continue;
-    }
-    const std::vector<Member>& members = members_[at(lowest.resource)];
-    bool capped = false;
+  return found;
+}
+
+void FairShare::fill() {
+  const std::size_t count = resources_.size();
+  level_.resize(count);
+  floor_.assign(count, kUntouched);
+  least_of_block_.assign((count + kBlock - 1) / kBlock, -1.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Load& load = loads_[at(resources_[i])];
+    level_[i] = load.open > 0 && load.contended() ? load.level() : kNoLevel;
+  }
+  for (std::size_t i = lowest(); i < count; i = lowest()) {
+    const double level = level_[i];
+    const std::vector<Member>& members = members_[at(resources_[i])];
+    // Who stops at its cap before this level is reached, first: the others' level rises.
     for (const Member member : members) {
       const Flow& flow = flows_[at(member.flow)];
-      if (flow.mark == mark_ && flow.cap <= level * kCapSlack) {
-        freeze(member.flow, flow.cap);
-        capped = true;
+      if (flow.mark == mark_ && flow.cap <= level * kCapSlack) freeze(member.flow, flow.cap, level);
+    }
+    if (touched_.empty()) {
+      loads_[at(resources_[i])].binding = true;
+      for (const Member member : members) {
+        if (flows_[at(member.flow)].mark == mark_) freeze(member.flow, level, level);
       }
     }
-    if (load.open == 0) continue;
-    if (capped) {
-      push_level({std::max(load.level(), level), lowest.resource});
-      continue;
-    }
-    load.binding = true;
-    for (const Member member : members) {
-      if (flows_[at(member.flow)].mark == mark_) freeze(member.flow, level);
-    }
+    raise_touched();
   }
   // Those whose resources are all loose now.
   for (const FlowId id : component_) {
-    Flow& flow = flows_[at(id)];
-    if (flow.mark == mark_ && flow.rate != flow.cap) {
-      flow.rate = flow.cap;
-      changed_.push_back(id);
-    }
+    const Flow& flow = flows_[at(id)];
+    if (flow.mark == mark_) freeze(id, flow.cap, kNoLevel);
   }
+  touched_.clear();
 }
 
 }  // namespace cpfit::engine

@@ -10,10 +10,12 @@
 //   loose      a resource whose flows all fit at their caps. It never matters, whoever comes within that bound;
 //   contended  the others. Flows connected by contended resources are solved together; nobody else is looked at.
 //   binding    a contended resource that stopped somebody. A flow that leaves none, or comes and fits, changes nobody.
+//   slower     filling rises from below: whoever stopped at a rate below those that came, left or may be reached now, stays.
 // Bounds: up to 65,536 flows at a time on one resource.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -66,34 +68,43 @@ class FairShare {
     FlowId flow;
     std::uint32_t use;  // place in the flow's pattern
   };
-  struct Load {
+  // Demand, which may be many times the capacity, is counted in 256 units.
+  static constexpr std::int64_t kDemandStep = 256;
+  // A demand above the capacity by less than this part (2^-34, 6e-11) counts as fitting: caps that add up to the capacity but for
+  // the rounding of each, on up to 2^10 flows.
+  static constexpr int kSlackBits = 34;
+  struct Load {                 // of a resource
     std::int64_t capacity = 0;  // units left by holds
-    std::int64_t demand = 0;    // in 256 units: sum over flows of min(weight * cap, a little over all)
-    std::int64_t bound = 0;     // demand up to which the resource is loose
+    std::int64_t demand = 0;    // sum over flows of min(weight * cap, twice everything)
     std::int64_t weight = 0;    // sum of the flows' weights
-    std::int64_t spare = 0;     // units nobody draws; valid where contended and not dirty
+    std::int64_t spare = 0;     // capacity less what the flows draw at their present rates
     std::int64_t open = 0;      // while solving: weight of the flows that still grow
     double level_per = 0;       // level = spare / open * level_per
-    std::uint32_t mark = 0;
+    std::uint32_t mark = 0;     // of the solve that looks at it
+    std::int32_t place = 0;     // in resources_, while solving
     bool binding = false;
     bool dirty = false;
-    [[nodiscard]] bool contended() const { return demand > bound; }
-    [[nodiscard]] double level() const { return static_cast<double>(spare) / static_cast<double>(open) * level_per; }
-  };
-  struct Level {
-    double level;
-    ResourceId resource;
+    [[nodiscard]] std::int64_t slack() const { return capacity >> kSlackBits; }
+    [[nodiscard]] bool contended() const { return demand > (capacity + slack()) / kDemandStep + 1; }
+    /// At least a unit is shared: rounding never stops a flow for ever.
+    [[nodiscard]] double level() const {
+      return static_cast<double>(spare > 0 ? spare : 1) / static_cast<double>(open) * level_per;
+    }
+    /// If all its flows grew to the end: no flow stops below that because of this resource.
+    [[nodiscard]] double least_level(std::int64_t of) const {
+      return static_cast<double>(of) / static_cast<double>(weight) * level_per;
+    }
   };
 
   [[nodiscard]] std::int64_t demand_of(std::uint32_t use, double cap) const;
-  [[nodiscard]] static std::int64_t bound_of(std::int64_t capacity);
   void change_held(ResourceId resource, double amount, int sign);
   void soil(ResourceId resource);
-  void gather();
+  void changes_from(double level) { changes_from_ = level < changes_from_ ? level : changes_from_; }
+  void gather(double from);
   void fill();
-  void freeze(FlowId flow, double rate);
-  void push_level(Level level);
-  Level pop_level();
+  void freeze(FlowId flow, double rate, double level);
+  void raise_touched();
+  [[nodiscard]] std::size_t lowest();
 
   // Per use of a pattern (compiled: merged and scaled).
   std::vector<std::uint32_t> begin_;  // (patterns + 1)
@@ -112,10 +123,13 @@ class FairShare {
   std::vector<std::vector<FlowId>> idle_;  // by pattern length
   // Of the solve at hand.
   std::vector<ResourceId> dirty_;
+  double changes_from_ = std::numeric_limits<double>::infinity();  // rates below stay
   std::vector<ResourceId> resources_;
   std::vector<FlowId> component_;
   std::vector<FlowId> changed_;
-  std::vector<Level> levels_;
+  std::vector<double> level_, floor_;   // (resources_)
+  std::vector<double> least_of_block_;  // (blocks of level_); negative: not known
+  std::vector<std::uint32_t> touched_;  // places in resources_
   std::uint32_t mark_ = 0;
 };
 

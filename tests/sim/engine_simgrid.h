@@ -11,7 +11,7 @@ namespace cpfit::engine {
 
 struct Peer {
   std::vector<std::vector<double>> completions;  // (streams, exchanges) seconds
-  double seconds = 0;                            // wall time of the simulation alone, platform and actors made before
+  double seconds = 0;                            // processor time of the simulation alone, platform and actors made before
   std::string absent;                            // why there is nothing above: SimGrid is not built in, or it failed
 };
 
