@@ -1,6 +1,7 @@
 #include "sim/schedule/step_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -254,6 +255,26 @@ Problems unreachable(const ScreenContext& context, const Recipe& recipe, const S
   return {};
 }
 
+/// How much longer the kernels of each simulated rank take.
+Outcome<std::vector<double>> slowness_of(const Recipe& recipe, const SimulatedRanks& ranks, const std::vector<SlowRank>& slow) {
+  std::vector<double> slowness(static_cast<std::size_t>(ranks.count()), 1.0);
+  std::vector<bool> named(slowness.size(), false);
+  for (const SlowRank& entry : slow) {
+    if (entry.rank < 0 || entry.rank >= recipe.world() || !std::isfinite(entry.factor) || entry.factor <= 0.0) {
+      Problem none;
+      none.code = "schedule.slow_rank";
+      none.where = "slow rank";
+      none.message = "rank " + std::to_string(entry.rank) + " cannot be slowed by " + std::to_string(entry.factor);
+      none.repair = "ranks are 0 to " + std::to_string(recipe.world() - 1) + ", a factor is a number above 0, e.g. 1.2";
+      return Problems{none};
+    }
+    const auto index = static_cast<std::size_t>(ranks.index_of(entry.rank));
+    slowness[index] = named[index] ? std::max(slowness[index], entry.factor) : entry.factor;
+    named[index] = true;
+  }
+  return slowness;
+}
+
 }  // namespace
 
 Outcome<StepProgram> step_program(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout,
@@ -261,9 +282,11 @@ Outcome<StepProgram> step_program(const ScreenContext& context, const Recipe& re
   StepProgram step{{}, SimulatedRanks(recipe, options.every_rank), 1};
   Problems problems = unreachable(context, recipe, step.ranks);
   if (!problems.empty()) return problems;
+  Outcome<std::vector<double>> slowness = slowness_of(recipe, step.ranks, options.slow_ranks);
+  if (!slowness.ok()) return slowness.problems();
   engine::ProgramBuilder program;
   StepNetwork network(context, recipe, step.ranks, program);
-  Writer writer(step.ranks, network, program);
+  Writer writer(step.ranks, network, program, std::move(slowness).value());
   program.launch_cost(engine::to_picoseconds(launch_cost(context.rates, false)));
   const OperatorTimes times = operator_times(context, recipe);
   StepWriter steps(context, recipe, layout, options, writer, times);

@@ -9,16 +9,25 @@
 // after each layer; every micro-batch.
 #pragma once
 
+#include <vector>
+
 #include "model/quantity/problem.h"
 #include "sim/engine/engine.h"
 #include "sim/schedule/layer_schedule.h"
 
 namespace cpfit::schedule {
 
+/// A GPU whose kernels take longer than its peers': throttled, or with a fault.
+struct SlowRank {
+  std::int64_t rank = 0;  // of the cluster; the simulated rank that stands for it is slowed (SimulatedRanks::index_of)
+  double factor = 1.0;    // > 0: its kernels' time over what they take on the others
+};
+
 struct StepOptions {
   bool every_rank = false;  // simulate all replicas and lanes, not one of each
   bool fold_layers = true;  // simulate few layers where all repeat (one stage, equal layers); exact, see engine::Section
   std::int32_t fold_copies = 4;
+  std::vector<SlowRank> slow_ranks;  // of several for one simulated rank the slowest counts
 };
 
 struct StepProgram {
@@ -29,7 +38,7 @@ struct StepProgram {
 
 /// Writes the step. The recipe must be legal and its layout resolved, the network prepared for its groups (our mistake
 /// otherwise). Problems: "schedule.order" when the pipeline's turns wait for each other, "schedule.route" when two ranks that
-/// must talk have no route between them.
+/// must talk have no route between them, "schedule.slow_rank" for a rank that does not exist or a factor that is no number > 0.
 [[nodiscard]] Outcome<StepProgram> step_program(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout,
                                                 const StepOptions& options);
 

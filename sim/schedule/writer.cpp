@@ -1,6 +1,7 @@
 #include "sim/schedule/writer.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cpfit::schedule {
 
@@ -35,7 +36,8 @@ Spec Writer::spec(TagId tag, const Transfer& transfer, const Place& place) const
 ActivityId Writer::kernel(std::int32_t rank, LaneKind kind, TagId tag, engine::Picoseconds time, std::int32_t launches,
                           const Place& place) {
   Transfer work;
-  work.amount = static_cast<double>(time);
+  const double slowness = slowness_[static_cast<std::size_t>(rank)];
+  work.amount = slowness == 1.0 ? static_cast<double>(time) : std::ceil(static_cast<double>(time) * slowness);
   work.pattern = network_.kernel(rank);
   const LaneId lane = program_.lane(rank, kind);
   const ActivityId id = program_.add(spec(tag, work, place), {lane});

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/program_builder.h"
@@ -21,8 +22,13 @@ struct Place {
 
 class Writer {
  public:
-  Writer(const SimulatedRanks& ranks, StepNetwork& network, engine::ProgramBuilder& program)
-      : ranks_(ranks), network_(network), program_(program), gates_(static_cast<std::size_t>(ranks.count())) {}
+  /// `slowness` (ranks): kernels of a simulated rank take that many times as long.
+  Writer(const SimulatedRanks& ranks, StepNetwork& network, engine::ProgramBuilder& program, std::vector<double> slowness)
+      : ranks_(ranks),
+        network_(network),
+        program_(program),
+        slowness_(std::move(slowness)),
+        gates_(static_cast<std::size_t>(ranks.count())) {}
 
   [[nodiscard]] const SimulatedRanks& ranks() const { return ranks_; }
   [[nodiscard]] StepNetwork& network() { return network_; }
@@ -64,6 +70,7 @@ class Writer {
   const SimulatedRanks& ranks_;
   StepNetwork& network_;
   engine::ProgramBuilder& program_;
+  std::vector<double> slowness_;                        // (ranks)
   std::vector<std::vector<engine::ActivityId>> gates_;  // (ranks)
   std::vector<engine::LaneId> lanes_;                   // scratch
   std::vector<engine::HoldId> holds_;                   // scratch

@@ -1,0 +1,139 @@
+#include "sim/plan/timeline_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "model/quantity/text.h"
+#include "sim/timeline/lanes.h"
+
+namespace cpfit {
+
+namespace {
+
+using engine::TrafficAxis;
+
+/// "attention 3" -> "attention": the number of a ring step is no kind of its own.
+std::string without_number(const std::string& name) {
+  const std::size_t letter = name.find_last_not_of("0123456789");
+  if (letter == std::string::npos || letter + 1 == name.size() || name[letter] != ' ') return name;
+  return name.substr(0, letter);
+}
+
+std::string pass_name(engine::StepPass pass) {
+  switch (pass) {
+    case engine::StepPass::kForward:
+      return "forward";
+    case engine::StepPass::kBackward:
+      return "backward";
+    case engine::StepPass::kUpdate:
+      break;
+  }
+  return "update";
+}
+
+Seconds exposed_of(const timeline::StepParts& parts, TrafficAxis axis) {
+  timeline::StepParts copy = parts;
+  return engine::to_seconds(copy.exposed(axis));
+}
+
+}  // namespace
+
+std::vector<timeline::ExposureRow> by_axis_and_pass(const timeline::RankAnswer& answer) {
+  std::map<std::pair<TrafficAxis, engine::StepPass>, timeline::ExposureRow> sums;
+  for (const timeline::ExposureRow& row : answer.rows) {
+    timeline::ExposureRow& sum = sums[{row.axis, row.pass}];
+    sum.axis = row.axis;
+    sum.pass = row.pass;
+    sum.transfers += row.transfers;
+    sum.bytes_sent += row.bytes_sent;
+    sum.bytes_received += row.bytes_received;
+    sum.busy += row.busy;
+    sum.hidden += row.hidden;
+    sum.running += row.running;
+    sum.waiting += row.waiting;
+    sum.stretch += row.stretch;
+  }
+  std::vector<timeline::ExposureRow> rows;
+  for (const auto& [key, row] : sums) rows.push_back(row);
+  return rows;
+}
+
+std::vector<AxisSpan> axis_spans(const timeline::StepAnswer& answer) {
+  std::vector<AxisSpan> spans;
+  for (const TrafficAxis axis : {TrafficAxis::kCp, TrafficAxis::kTp, TrafficAxis::kPp, TrafficAxis::kDp}) {
+    AxisSpan span;
+    span.axis = axis;
+    bool occurs = false, first = true;
+    for (const timeline::RankAnswer& rank : answer.ranks) {
+      occurs = occurs || std::any_of(rank.rows.begin(), rank.rows.end(), [&](const auto& row) { return row.axis == axis; });
+      const Seconds exposed = exposed_of(rank.parts, axis);
+      if (first || exposed < span.least) span.least_rank = rank.rank, span.least = exposed;
+      if (first || exposed > span.most) span.most_rank = rank.rank, span.most = exposed;
+      first = false;
+    }
+    if (occurs) spans.push_back(span);
+  }
+  return spans;
+}
+
+std::vector<PathPart> path_parts(const timeline::History& history, const timeline::CriticalPath& path) {
+  std::map<std::string, PathPart> parts;
+  for (const timeline::CriticalSum& sum : path.sums) {
+    const engine::Tag& tag = history.program().tags[sum.tag];
+    const std::string_view axis = timeline::name_of(tag.axis);
+    const std::string name =
+        fmt::format("{}{}{}, {}", axis, axis.empty() ? "" : " ", without_number(tag.name), pass_name(tag.pass));
+    PathPart& part = parts[name];
+    part.name = name;
+    part.communication = timeline::is_communication(tag);
+    part.links += sum.links;
+    part.time += engine::to_seconds(sum.time);
+    part.stretch += engine::to_seconds(sum.stretch);
+  }
+  if (path.launch > 0) parts["host launches"] = {"host launches", false, 1, engine::to_seconds(path.launch), Seconds()};
+  std::vector<PathPart> sorted;
+  for (auto& [name, part] : parts) sorted.push_back(std::move(part));
+  std::stable_sort(sorted.begin(), sorted.end(), [](const PathPart& a, const PathPart& b) { return a.time > b.time; });
+  return sorted;
+}
+
+std::string path_sentence(const std::vector<PathPart>& parts) {
+  Seconds step, communication;
+  for (const PathPart& part : parts) {
+    step += part.time;
+    if (part.communication) communication += part.time;
+  }
+  if (parts.empty() || step.value() <= 0.0) return {};
+  std::string text =
+      fmt::format("To shorten the step, shorten {} first: {} of it.", parts.front().name, print_share(parts.front().time / step));
+  const auto transfer = std::find_if(parts.begin(), parts.end(), [](const PathPart& part) { return part.communication; });
+  if (transfer == parts.end()) return text + " No communication lies on the path: a faster network gains nothing.";
+  return text + fmt::format(" Communication is {} of the path, most of it {}: a network of any speed gains no more than that.",
+                            print_share(communication / step), transfer->name);
+}
+
+std::vector<LinkShift> link_shifts(const std::vector<LinkLoad>& before, const std::vector<LinkLoad>& after) {
+  std::map<std::pair<std::string, std::string>, LinkShift> links;
+  const auto of = [&](const LinkLoad& load) -> LinkShift& {
+    LinkShift& shift = links[{load.from, load.to}];
+    shift.from = load.from;
+    shift.to = load.to;
+    return shift;
+  };
+  for (const LinkLoad& load : before) of(load).before = load;
+  for (const LinkLoad& load : after) of(load).after = load;
+  std::vector<LinkShift> shifts;
+  constexpr double kPicosecond = 1e-12;
+  const auto change = [](const LinkShift& shift) { return std::abs((shift.after.busy - shift.before.busy).value()); };
+  for (auto& [ends, shift] : links) {
+    if (change(shift) > kPicosecond) shifts.push_back(std::move(shift));
+  }
+  std::stable_sort(shifts.begin(), shifts.end(), [&](const LinkShift& a, const LinkShift& b) { return change(a) > change(b); });
+  return shifts;
+}
+
+}  // namespace cpfit
