@@ -47,7 +47,9 @@ class Engine {
     if (s_.queue.empty()) return false;
     s_.now = s_.queue.top().time;
     do {
-      handle(s_.queue.pop());
+      const Event event = s_.queue.pop();
+      fetch_next();
+      handle(event);
     } while (!s_.queue.empty() && s_.queue.top().time == s_.now);
     settle();
     return true;
@@ -62,7 +64,7 @@ class Engine {
       post(static_cast<SlotId>(slot - 1));
       return;
     }
-    switch (s_.phase[at(activity)]) {
+    switch (s_.live[at(activity)].phase) {
       case Phase::kFixed:
         begin_flow(activity);
         break;
@@ -70,7 +72,7 @@ class Engine {
         finish(activity);
         break;
       case Phase::kFlowing: {
-        Flowing& flow = s_.flowing[at(s_.flow[at(activity)])];
+        Flowing& flow = s_.flowing[at(s_.live[at(activity)].flow)];
         if (event.time != flow.queued) break;  // an earlier event has taken its place
         if (event.time == flow.end) {
           end_flow(activity);
@@ -84,6 +86,25 @@ class Engine {
       case Phase::kWaiting:
       case Phase::kDone:
         break;
+    }
+  }
+
+  /// Asks memory for what the next events will want: their activities while they are among the first five of the heap, the slots
+  /// when they are the first.
+  void fetch_next() const {
+    const std::size_t queued = std::min<std::size_t>(s_.queue.size(), 5);
+    if (queued == 0) return;
+    const ActivityId next = static_cast<ActivityId>(s_.queue.peek(0).key >> 32U);
+    const SlotId slot = program_.activities[at(next)].first_slot;
+    __builtin_prefetch(&program_.slots[at(slot)]);
+    const std::uint32_t released = program_.release_begin[at(next)];
+    if (released < program_.released.size()) __builtin_prefetch(&program_.released[released]);
+    for (std::size_t i = 1; i < queued; ++i) {
+      const std::size_t activity = at(s_.queue.peek(i).key >> 32U);
+      __builtin_prefetch(&program_.activities[activity]);
+      __builtin_prefetch(&program_.release_begin[activity]);
+      __builtin_prefetch(&s_.live[activity]);
+      __builtin_prefetch(&s_.run.end[activity], 1);
     }
   }
 
@@ -118,7 +139,7 @@ class Engine {
       const Hold& hold = program_.holds[at(slot.hold)];
       s_.share.take(hold.resource, hold.amount);
     }
-    if (--s_.unposted[at(slot.activity)] == 0) start(slot.activity);
+    if (--s_.live[at(slot.activity)].unposted == 0) start(slot.activity);
   }
 
   void start(ActivityId id) {
@@ -127,19 +148,19 @@ class Engine {
     ++s_.run.events;
     if (s_.folding) {
       s_.touch(id);
-      if (s_.marker[at(id)] != 0) s_.started_markers.push_back(id);
+      if (s_.live[at(id)].marker != 0) s_.started_markers.push_back(id);
     }
     const bool flows = activity.amount > 0.0;
     if (flows && activity.pattern != kNone && !s_.share.resources_of(activity.pattern).empty()) {
       if (activity.fixed == 0) {
         begin_flow(id);
       } else {
-        s_.phase[at(id)] = Phase::kFixed;
+        s_.live[at(id)].phase = Phase::kFixed;
         s_.queue.push({s_.now + activity.fixed, key_of(id)});
       }
       return;
     }
-    s_.phase[at(id)] = Phase::kAlone;
+    s_.live[at(id)].phase = Phase::kAlone;
     s_.queue.push({s_.now + activity.fixed + (flows ? time_of(activity.amount, activity.cap) : 0), key_of(id)});
   }
 
@@ -148,8 +169,8 @@ class Engine {
     const FlowId flow = s_.share.add(activity.pattern, activity.cap);
     if (at(flow) >= s_.flowing.size()) s_.flowing.resize(at(flow) + 1);
     s_.flowing[at(flow)] = {activity.amount, activity.cap, s_.now, kNever, kNever, id};
-    s_.flow[at(id)] = flow;
-    s_.phase[at(id)] = Phase::kFlowing;
+    s_.live[at(id)].flow = flow;
+    s_.live[at(id)].phase = Phase::kFlowing;
     s_.begun.push_back(flow);
     for (const ResourceId resource : s_.share.resources_of(activity.pattern)) {
       if (s_.share.flows_on(resource) == 1) s_.busy_since[at(resource)] = s_.now;
@@ -157,7 +178,7 @@ class Engine {
   }
 
   void end_flow(ActivityId id) {
-    s_.share.remove(s_.flow[at(id)]);
+    s_.share.remove(s_.live[at(id)].flow);
     for (const ResourceId resource : s_.share.resources_of(program_.activities[at(id)].pattern)) {
       if (s_.share.flows_on(resource) == 0) s_.run.busy[at(resource)] += s_.now - s_.busy_since[at(resource)];
     }
@@ -166,7 +187,7 @@ class Engine {
   void finish(ActivityId id) {
     const Activity& activity = program_.activities[at(id)];
     s_.run.end[at(id)] = s_.now + s_.shift;
-    s_.phase[at(id)] = Phase::kDone;
+    s_.live[at(id)].phase = Phase::kDone;
     s_.run.makespan = s_.now + s_.shift;
     ++s_.run.events;
     ++s_.ended;
@@ -250,10 +271,8 @@ State::State(const Program& p) : program(p), share(p.resources, p.uses, p.patter
   busy_since.assign(p.resources.size(), 0);
   waits.resize(p.slots.size());
   for (std::size_t s = 0; s < p.slots.size(); ++s) waits[s] = p.slots[s].waits;
-  unposted.resize(p.activities.size());
-  for (std::size_t a = 0; a < p.activities.size(); ++a) unposted[a] = p.activities[a].slots;
-  phase.assign(p.activities.size(), Phase::kWaiting);
-  flow.assign(p.activities.size(), kNone);
+  live.resize(p.activities.size());
+  for (std::size_t a = 0; a < live.size(); ++a) live[a].unposted = p.activities[a].slots;
 }
 
 Picoseconds State::launch_time(const Slot& slot) const {
@@ -278,7 +297,7 @@ Outcome<Run> run(const Program& program) {
   if (state.now + state.shift >= kLongest) return too_long(program, state.run.start, state.run.end);
   if (state.ended != static_cast<std::int64_t>(program.activities.size())) {
     std::vector<std::uint8_t> done(program.activities.size());
-    for (std::size_t a = 0; a < done.size(); ++a) done[a] = state.phase[a] == Phase::kDone ? 1 : 0;
+    for (std::size_t a = 0; a < done.size(); ++a) done[a] = state.live[a].phase == Phase::kDone ? 1 : 0;
     return waits_in_cycle(program, done);
   }
   Problems unfolded = fold.finish();

@@ -23,7 +23,10 @@ struct Event {
 class EventQueue {
  public:
   [[nodiscard]] bool empty() const { return heap_.empty(); }
+  [[nodiscard]] std::size_t size() const { return heap_.size(); }
   [[nodiscard]] const Event& top() const { return heap_.front(); }
+  /// The next ones, roughly: the first is the first, the second is among the four after it, and so on.
+  [[nodiscard]] const Event& peek(std::size_t place) const { return heap_[place]; }
 
   void push(Event event) {
     std::size_t hole = heap_.size();

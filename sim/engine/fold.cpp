@@ -82,12 +82,11 @@ Fold::Fold(State& state) : state_(state) {
   }
   if (watches_.empty()) return;
   state.folding = true;
-  state.marker.assign(program.activities.size(), 0);
   state.touched_place.assign(program.activities.size(), kNone);
   state.launch_bound.assign(ranks_of(program), kNotYet);
   for (const Watch& watch : watches_) {
     const Section& section = program.sections[watch.section];
-    for (std::int32_t copy = 0; copy < section.copies; ++copy) state.marker[at(id_in(section, copy, section.marker))] = 1;
+    for (std::int32_t copy = 0; copy < section.copies; ++copy) state.live[at(id_in(section, copy, section.marker))].marker = 1;
   }
 }
 
@@ -107,7 +106,7 @@ void Fold::snapshot(const Section& section, std::int32_t copy, std::vector<std::
   order_ = state_.touched;
   std::sort(order_.begin(), order_.end());
   std::int64_t ended_inside = 0;
-  for (ActivityId id = begin; id < end; ++id) ended_inside += state_.phase[at(id)] == Phase::kDone ? 1 : 0;
+  for (ActivityId id = begin; id < end; ++id) ended_inside += state_.live[at(id)].phase == Phase::kDone ? 1 : 0;
   out.clear();
   out.push_back(state_.ended - ended_inside);
   out.push_back(ended_inside - std::int64_t{copy} * section.stride);
@@ -115,12 +114,12 @@ void Fold::snapshot(const Section& section, std::int32_t copy, std::vector<std::
     const Activity& activity = program.activities[at(id)];
     const SlotId last = activity.first_slot + activity.slots;
     const bool inside = id >= begin && id < end;
-    if (!inside && state_.unposted[at(id)] == activity.slots) {
+    if (!inside && state_.live[at(id)].unposted == activity.slots) {
       bool pending = false;  // only its launch is missing
       for (SlotId slot = activity.first_slot; slot < last; ++slot) pending = pending || state_.waits[at(slot)] == 0;
       if (!pending) continue;  // a counter
     }
-    const Phase phase = state_.phase[at(id)];
+    const Phase phase = state_.live[at(id)].phase;
     out.push_back(inside ? id - id_in(section, copy, 0) : id + kOutside);
     out.push_back(static_cast<std::int64_t>(phase));
     for (SlotId slot = activity.first_slot; slot < last; ++slot) {
@@ -139,7 +138,7 @@ void Fold::snapshot(const Section& section, std::int32_t copy, std::vector<std::
     if (phase == Phase::kWaiting) continue;
     out.push_back(shown - state_.run.start[at(id)]);
     if (phase != Phase::kFlowing) continue;
-    const Flowing& flow = state_.flowing[at(state_.flow[at(id)])];
+    const Flowing& flow = state_.flowing[at(state_.live[at(id)].flow)];
     out.push_back(std::bit_cast<std::int64_t>(flow.remaining));
     out.push_back(std::bit_cast<std::int64_t>(flow.rate));
     out.push_back(state_.now - flow.since);
@@ -196,7 +195,7 @@ bool Fold::foretell(const Watch& watch, std::int32_t copy, Picoseconds period, P
     return true;
   };
   for (ActivityId id = section.first; id < id_in(section, copy, 0); ++id) {
-    if (state_.phase[at(id)] == Phase::kDone) continue;
+    if (state_.live[at(id)].phase == Phase::kDone) continue;
     const ActivityId before = id - section.stride;
     if (before < section.first) return false;
     const Activity& activity = program.activities[at(id)];
