@@ -101,9 +101,8 @@ std::string route_text(const Topology& topology, std::int64_t a, std::int64_t b)
     const auto rail = [&](std::int64_t gpu) {
       return topology.nic_of(gpu) < 0 ? -1 : topology.vertices()[at(topology.nic_of(gpu))].rail;
     };
-    const std::string rails =
-        rail(a) == rail(b) ? fmt::format("rail {}", rail(a)) : fmt::format("rail {} to {}", rail(a), rail(b));
-    return rails + (route.crosses_spine ? " over spine" : "");
+    if (rail(a) == rail(b)) return fmt::format("rail {}{}", rail(a), route.crosses_spine ? ", spine" : "");
+    return fmt::format("rail {} to {}{}", rail(a), rail(b), route.crosses_spine ? "" : ", one leaf");
   }
   const std::string text = std::string(name_of(route.crosses_socket ? LinkClass::kPcie : route.narrowest));
   if (route.crosses_socket) return text + " and socket";

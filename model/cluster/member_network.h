@@ -25,7 +25,8 @@ struct FlowRoute {
 };
 /// GPU indices; a == b is reachable over nothing (our mistake: rate 0).
 [[nodiscard]] FlowRoute flow_route(const Topology& topology, std::int64_t a, std::int64_t b);
-/// "nvlink", "nvlink over 1 GPU", "pcie", "pcie and socket", "rail 6", "rail 6 to 0 over spine", "no route".
+/// "nvlink", "nvlink over 1 GPU", "pcie", "pcie and socket", "rail 6", "rail 6, spine" (the same
+/// rail of another unit), "rail 6 to 0" (over a spine), "rail 6 to 0, one leaf", "no route".
 [[nodiscard]] std::string route_text(const Topology& topology, std::int64_t a, std::int64_t b);
 
 struct GpuFlow {

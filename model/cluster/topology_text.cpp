@@ -7,11 +7,13 @@
 #include <map>
 #include <tuple>
 
+#include "model/cluster/member_network.h"
 #include "model/quantity/text.h"
 
 namespace cpfit {
 namespace {
 
+constexpr std::size_t kTextColumns = 100;
 constexpr double kMuchFaster = 1.2;  // an alternative below this gain is not worth a sentence
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
@@ -132,13 +134,31 @@ ConnectionMatrix connection_matrix(const Topology& topology, std::int32_t node) 
 }
 
 std::string print_matrix(const ConnectionMatrix& matrix) {
-  std::vector<std::vector<std::string>> rows(1, {""});
-  rows[0].insert(rows[0].end(), matrix.names.begin(), matrix.names.end());
-  for (std::size_t i = 0; i < matrix.names.size(); ++i) {
-    std::vector<std::string>& row = rows.emplace_back(1, matrix.names[i]);
-    row.insert(row.end(), matrix.codes[i].begin(), matrix.codes[i].end());
+  const std::size_t count = matrix.names.size();
+  std::size_t name_width = 0;
+  for (const std::string& name : matrix.names) name_width = std::max(name_width, name.size());
+  std::string text;
+  for (std::size_t begin = 0; begin < count;) {
+    std::size_t end = begin, used = name_width;
+    for (; end < count; ++end) {
+      std::size_t width = matrix.names[end].size();
+      for (const auto& row : matrix.codes) width = std::max(width, row[end].size());
+      if (end > begin && used + 2 + width > kTextColumns) break;
+      used += 2 + width;
+    }
+    std::vector<std::vector<std::string>> rows(1, {""});
+    const auto part = [&](const std::vector<std::string>& cells) {
+      return std::pair{cells.begin() + static_cast<std::ptrdiff_t>(begin), cells.begin() + static_cast<std::ptrdiff_t>(end)};
+    };
+    rows[0].insert(rows[0].end(), part(matrix.names).first, part(matrix.names).second);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<std::string>& row = rows.emplace_back(1, matrix.names[i]);
+      row.insert(row.end(), part(matrix.codes[i]).first, part(matrix.codes[i]).second);
+    }
+    text += (begin > 0 ? "\n" : "") + table(rows);
+    begin = end;
   }
-  return table(rows);
+  return text;
 }
 
 std::vector<TopologyLink> link_table(const Topology& topology) {
@@ -168,11 +188,11 @@ std::string print_links(const std::vector<TopologyLink>& rows) {
 }
 
 std::string print_ring(const Cluster& cluster, GroupShape shape) {
-  std::vector<std::vector<std::string>> lines{{"hop", "share", "slowest link", "flows on it", "latency", ""}};
+  std::vector<std::vector<std::string>> lines{{"hop", "share", "slowest link", "flows", "latency", "route"}};
   for (const RingHop& hop : ring_hops(cluster, shape)) {
     lines.push_back({fmt::format("rank {} -> {}", hop.from, hop.to), print_rate(hop.network.rate), hop.network.link,
                      std::to_string(hop.network.flows), print_time(hop.network.latency),
-                     hop.network.crosses_node ? "crosses nodes" : ""});
+                     (hop.network.crosses_node ? "crosses nodes, " : "") + route_text(*cluster.topology, hop.from, hop.to)});
   }
   return table(lines);
 }

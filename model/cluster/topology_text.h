@@ -22,6 +22,7 @@ struct ConnectionMatrix {
   std::vector<std::vector<std::string>> codes;  // n x n
 };
 [[nodiscard]] ConnectionMatrix connection_matrix(const Topology& topology, std::int32_t node);
+/// Wider matrices than 100 columns are printed in parts, one below the other.
 [[nodiscard]] std::string print_matrix(const ConnectionMatrix& matrix);
 
 /// Links that look alike, counted over the whole cluster.
@@ -37,7 +38,7 @@ struct TopologyLink {
 [[nodiscard]] std::vector<TopologyLink> link_table(const Topology& topology);
 [[nodiscard]] std::string print_links(const std::vector<TopologyLink>& rows);
 
-/// One line per hop of the ring of rank 0: ranks, link class, share, "crosses nodes".
+/// One line per hop of the ring of rank 0: ranks, share, slowest link and the flows on it, latency, route and "crosses nodes".
 [[nodiscard]] std::string print_ring(const Cluster& cluster, GroupShape shape);
 
 /// Other groups of the same tp and cp whose ring is faster.

@@ -125,7 +125,7 @@ class Search {
     } else if (!as_numbered) {
       placement.gpu_orders.push_back(parts.base);
     }
-    placement.name = placement_name(placement, recipe_.rank_order, parts.turned);
+    placement.name = placement_name(context_.cluster, placement, recipe_.rank_order, parts.turned);
     PlacementPrice price = price_placement(context_, recipe_, placement);
     ++tried_;
     if (!cheaper(price, best_)) return false;
@@ -165,7 +165,7 @@ class Search {
 Placement default_placement(const Recipe& recipe) {
   Placement placement;
   placement.rank_order = recipe.rank_order;
-  placement.name = placement_name(placement, recipe.rank_order, false);
+  placement.name = kUsualPlacement;
   return placement;
 }
 

@@ -29,6 +29,8 @@ struct PlacementAdvice {
   std::string sentence;                             // what to do, what it gains
 };
 
+/// Name of the placement that changes nothing.
+inline constexpr const char* kUsualPlacement = "the recipe's rank order, GPUs as numbered";
 /// Ranks as the recipe orders them, GPUs as they are numbered.
 [[nodiscard]] Placement default_placement(const Recipe& recipe);
 

@@ -49,18 +49,23 @@ std::string before_cp(const Recipe& recipe, const RankOrder& order) {
   return text.empty() ? "nothing before cp" : text;
 }
 
+/// What a domain is called here: most are one host.
+std::string place_name(const Cluster& cluster) {
+  return domain_ranks(cluster) == cluster.gpus_per_node ? "node" : "scale-up domain";
+}
+
 }  // namespace
 
-std::string placement_name(const Placement& placement, const RankOrder& usual, bool turned) {
+std::string placement_name(const Cluster& cluster, const Placement& placement, const RankOrder& usual, bool turned) {
   std::vector<std::string> parts;
   if (placement.rank_order != usual) parts.push_back("rank order " + to_text(placement.rank_order));
   if (!placement.gpu_orders.empty()) {
     const auto& first = placement.gpu_orders.front();
     const bool numbered = std::is_sorted(first.begin(), first.end());
     if (!numbered) parts.push_back(fmt::format("GPUs {}", fmt::join(first, ",")));
-    if (turned) parts.emplace_back("every second domain backwards");
+    if (turned) parts.push_back(fmt::format("every second {} backwards", place_name(cluster)));
   }
-  return parts.empty() ? "the recipe's rank order, GPUs as numbered" : fmt::format("{}", fmt::join(parts, ", "));
+  return parts.empty() ? std::string(kUsualPlacement) : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::vector<std::string> device_lines(const Cluster& cluster, const Placement& placement) {
@@ -77,11 +82,17 @@ std::vector<std::string> device_lines(const Cluster& cluster, const Placement& p
     }
     const std::string where = kinds == 1 || cluster.nodes == 1 ? std::string("every node")
                               : static_cast<std::int64_t>(kinds) >= cluster.nodes
-                                  ? fmt::format("node {}", fmt::join(nodes, ", "))
+                                  ? fmt::format("node{} {}", nodes.size() > 1 ? "s" : "", fmt::join(nodes, ", "))
                                   : fmt::format("nodes {} of every {}", fmt::join(nodes, ", "), kinds);
-    lines.push_back(fmt::format("CUDA_VISIBLE_DEVICES={} on {}", fmt::join(order, ","), where));
+    const char* variable = cluster.gpu.vendor == "amd" ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
+    lines.push_back(fmt::format("{}={} on {}", variable, fmt::join(order, ","), where));
   }
   return lines;
+}
+
+bool avoids_slow_hop(const PlacementAdvice& advice) {
+  if (!advice.better || advice.before.ring.empty() || advice.after.ring.empty()) return false;
+  return advice.before.slowest.message > advice.after.slowest.message * kMuchFasterHop;
 }
 
 std::string advice_sentence(const ScreenContext& context, const Recipe& recipe, const PlacementAdvice& advice) {
@@ -94,7 +105,7 @@ std::string advice_sentence(const ScreenContext& context, const Recipe& recipe, 
                                  print_time(after.total()), print_time(before.total()));
   const double gain = 1.0 - after.total() / before.total();
   const Seconds saved = before.total() - after.total();
-  if (gain >= 0.0005)
+  if (gain >= 0.005)
     text += fmt::format(" (-{})", print_share(gain));
   else
     text += saved.value() > 0.0 ? fmt::format(" ({} less)", print_time(saved)) : " (the same)";
@@ -125,7 +136,7 @@ std::string rail_sentence(const ScreenContext& context, const Recipe& recipe, co
   const std::int64_t stride = group_shape(placed, Axis::kCp).stride;
   const bool fills = stride % domain == 0;
   const std::string faster = before_cp(recipe, price.placement.rank_order);
-  const std::string place = domain == context.cluster.gpus_per_node ? "node" : "scale-up domain";
+  const std::string place = place_name(context.cluster);
   const auto leaves =
       std::find_if(price.ring.begin(), price.ring.end(), [](const PlacedHop& hop) { return hop.route.crosses_node; });
   const auto crossing =
@@ -135,7 +146,7 @@ std::string rail_sentence(const ScreenContext& context, const Recipe& recipe, co
     const Seconds longer = crossing->route.latency - flow_route(topology, crossing->from_gpu, same_rail).latency;
     const Bytes bytes = spine_bytes(context, recipe, price.placement);
     std::string text =
-        fmt::format("{} {} the {} GPUs of a {}: the CP ring leaves one on GPU {} and enters the next on GPU {}, {}", faster,
+        fmt::format("{} {} the {} GPUs of a {}: the CP ring leaves one on GPU {} and enters the next on GPU {} ({})", faster,
                     fills ? "fills" : "does not fill", domain, place, crossing->from_gpu % domain, crossing->to_gpu % domain,
                     route_text(topology, crossing->from_gpu, crossing->to_gpu));
     text += fmt::format(". {} of {} hops cross rails: {} more latency a hop, {} a step over leaf-to-spine links",

@@ -2,18 +2,24 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/plan/placement_search.h"
 
 namespace cpfit {
 
-/// "rank order cp-tp-dp-pp, GPUs 0,2,1,3, every second domain backwards"; parts as in `usual` are left out, all of them: "the
+/// "rank order cp-tp-dp-pp, GPUs 0,2,1,3, every second node backwards"; parts as in `usual` are left out, all of them: "the
 /// recipe's rank order, GPUs as numbered".
-[[nodiscard]] std::string placement_name(const Placement& placement, const RankOrder& usual, bool turned);
+[[nodiscard]] std::string placement_name(const Cluster& cluster, const Placement& placement, const RankOrder& usual, bool turned);
 
-/// "CUDA_VISIBLE_DEVICES=0,2,1,3 on every node", one line per different order; empty when the GPUs stay as numbered, or when a
-/// domain is larger than a host (there the launcher's rank file decides).
+/// "CUDA_VISIBLE_DEVICES=0,2,1,3 on every node" (HIP_... for AMD), one line per different order; empty when the GPUs stay as
+/// numbered, or when a domain is larger than a host (there the launcher's rank file decides).
 [[nodiscard]] std::vector<std::string> device_lines(const Cluster& cluster, const Placement& placement);
+
+/// A placement whose slowest CP hop is this much faster is worth a warning to whoever uses the other.
+inline constexpr double kMuchFasterHop = 1.2;
+/// The recipe's own placement has a slow CP hop that the best one avoids.
+[[nodiscard]] bool avoids_slow_hop(const PlacementAdvice& advice);
 
 /// What the best placement changes and gains, or that none does.
 [[nodiscard]] std::string advice_sentence(const ScreenContext& context, const Recipe& recipe, const PlacementAdvice& advice);

@@ -114,4 +114,27 @@ std::vector<LinkLoad> loads_of(const Topology& topology, const std::vector<doubl
   return loads;
 }
 
+std::vector<ClassLoad> class_loads(const Topology& topology, const std::vector<LinkLoad>& loads) {
+  std::vector<ClassLoad> classes;
+  for (const LinkClass link_class : {LinkClass::kNvlink, LinkClass::kXgmi, LinkClass::kPcie, LinkClass::kSocket, LinkClass::kNic,
+                                     LinkClass::kSpine, LinkClass::kLocal})
+    classes.push_back({link_class, {}, {}});
+  std::map<std::pair<std::string_view, std::string_view>, LinkClass> known;
+  for (const Link& link : topology.links()) {
+    known.try_emplace({topology.vertices()[static_cast<std::size_t>(link.from)].name,
+                       topology.vertices()[static_cast<std::size_t>(link.to)].name},
+                      link.link_class);
+  }
+  for (const LinkLoad& load : loads) {
+    const auto found = known.find({load.from, load.to});
+    if (found == known.end()) continue;
+    for (ClassLoad& entry : classes) {
+      if (entry.link_class != found->second) continue;
+      entry.bytes += load.bytes;
+      entry.busiest = max(entry.busiest, load.busy);
+    }
+  }
+  return classes;
+}
+
 }  // namespace cpfit

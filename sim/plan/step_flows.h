@@ -30,4 +30,13 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
 /// The links that carry something with their busy time, busiest first, of equals in the order of the topology: (links used).
 [[nodiscard]] std::vector<LinkLoad> loads_of(const Topology& topology, const std::vector<double>& bytes);
 
+/// What all links of one class carry together, and how long the busiest of them is busy.
+struct ClassLoad {
+  LinkClass link_class = LinkClass::kNvlink;
+  Bytes bytes;
+  Seconds busiest;
+};
+/// One entry per link class, in the order of the enumeration. `loads` names links of `topology`.
+[[nodiscard]] std::vector<ClassLoad> class_loads(const Topology& topology, const std::vector<LinkLoad>& loads);
+
 }  // namespace cpfit

@@ -51,7 +51,7 @@ TEST(MemberNetwork, RoutesSayWhatTheyCross) {
   EXPECT_TRUE(same_rail.crosses_node && !same_rail.crosses_rail && !same_rail.crosses_spine);
   EXPECT_TRUE(other_rail.crosses_rail && other_rail.crosses_spine);
   EXPECT_EQ(route_text(*dgx.topology, 7, 15), "rail 7");
-  EXPECT_EQ(route_text(*dgx.topology, 7, 8), "rail 7 to 0 over spine");
+  EXPECT_EQ(route_text(*dgx.topology, 7, 8), "rail 7 to 0");
   const Cluster box = build_cluster("pcie-8gpu-l40s", 1).value();
   EXPECT_TRUE(flow_route(*box.topology, 0, 7).crosses_socket);
   EXPECT_FALSE(flow_route(*box.topology, 0, 1).crosses_socket);

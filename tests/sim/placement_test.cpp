@@ -88,7 +88,7 @@ TEST(Placement, EverySecondNodeBackwardsKeepsTheRail) {
     EXPECT_GT(spine_bytes(advice.links_before), 0.0);
     EXPECT_EQ(spine_bytes(advice.links_after), 0.0);
     EXPECT_LE(advice.after.total(), advice.before.total());
-    EXPECT_THAT(advice.sentence, HasSubstr("every second domain backwards"));
+    EXPECT_THAT(advice.sentence, HasSubstr("every second node backwards"));
     EXPECT_THAT(rail_sentence(study.context(), study.recipe(), advice.after), HasSubstr("stay on their rail"));
   }
 }
