@@ -75,7 +75,7 @@ class Engine {
         Flowing& flow = s_.flowing[at(s_.live[at(activity)].flow)];
         if (event.time != flow.queued) break;  // an earlier event has taken its place
         if (event.time == flow.end) {
-          end_flow(activity);
+          s_.share.remove(s_.live[at(activity)].flow, s_.now);
           finish(activity);
         } else {  // it was slowed since
           flow.queued = flow.end;
@@ -151,7 +151,7 @@ class Engine {
       if (s_.live[at(id)].marker != 0) s_.started_markers.push_back(id);
     }
     const bool flows = activity.amount > 0.0;
-    if (flows && activity.pattern != kNone && !s_.share.resources_of(activity.pattern).empty()) {
+    if (flows && activity.pattern != kNone && s_.share.draws(activity.pattern)) {
       if (activity.fixed == 0) {
         begin_flow(id);
       } else {
@@ -166,22 +166,12 @@ class Engine {
 
   void begin_flow(ActivityId id) {
     const Activity& activity = program_.activities[at(id)];
-    const FlowId flow = s_.share.add(activity.pattern, activity.cap);
+    const FlowId flow = s_.share.add(activity.pattern, activity.cap, s_.now);
     if (at(flow) >= s_.flowing.size()) s_.flowing.resize(at(flow) + 1);
     s_.flowing[at(flow)] = {activity.amount, activity.cap, s_.now, kNever, kNever, id};
     s_.live[at(id)].flow = flow;
     s_.live[at(id)].phase = Phase::kFlowing;
     s_.begun.push_back(flow);
-    for (const ResourceId resource : s_.share.resources_of(activity.pattern)) {
-      if (s_.share.flows_on(resource) == 1) s_.busy_since[at(resource)] = s_.now;
-    }
-  }
-
-  void end_flow(ActivityId id) {
-    s_.share.remove(s_.live[at(id)].flow);
-    for (const ResourceId resource : s_.share.resources_of(program_.activities[at(id)].pattern)) {
-      if (s_.share.flows_on(resource) == 0) s_.run.busy[at(resource)] += s_.now - s_.busy_since[at(resource)];
-    }
   }
 
   void finish(ActivityId id) {
@@ -267,8 +257,6 @@ State::State(const Program& p) : program(p), share(p.resources, p.uses, p.patter
   run.start.assign(p.activities.size(), kNotYet);
   run.end.assign(p.activities.size(), kNotYet);
   run.posted.assign(p.slots.size(), kNotYet);
-  run.busy.assign(p.resources.size(), 0);
-  busy_since.assign(p.resources.size(), 0);
   waits.resize(p.slots.size());
   for (std::size_t s = 0; s < p.slots.size(); ++s) waits[s] = p.slots[s].waits;
   live.resize(p.activities.size());
@@ -303,6 +291,9 @@ Outcome<Run> run(const Program& program) {
   Problems unfolded = fold.finish();
   if (!unfolded.empty()) return unfolded;
   state.run.drawn = drawn_in_all(state);
+  for (std::size_t r = 0; r < program.resources.size(); ++r) {
+    state.run.busy.push_back(state.share.busy(static_cast<ResourceId>(r), state.now));
+  }
   return std::move(state.run);
 }
 

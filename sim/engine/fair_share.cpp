@@ -42,33 +42,29 @@ double scale_to(double value, int bits) {
 }  // namespace
 
 FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> uses, std::span<const std::uint32_t> pattern_begin)
-    : loads_(resources.size()),
-      units_(resources.size()),
-      whole_(resources.size()),
-      held_(resources.size()),
-      members_(resources.size()) {
-  std::vector<double> weights;
+    : loads_(resources.size()) {
+  std::vector<double> weights;  // of uses_
   std::vector<double> heaviest(resources.size(), 0.0);
   begin_.push_back(0);
   std::size_t longest = 0;
   for (std::size_t p = 0; p + 1 < pattern_begin.size(); ++p) {
     for (std::uint32_t u = pattern_begin[p]; u < pattern_begin[p + 1]; ++u) {
       if (!(uses[u].weight > 0.0)) continue;
-      const auto first = resource_of_use_.begin() + begin_.back();
-      const auto known = std::find(first, resource_of_use_.end(), uses[u].resource);
-      if (known == resource_of_use_.end()) {
-        resource_of_use_.push_back(uses[u].resource);
+      const auto known = std::find_if(uses_.begin() + begin_.back(), uses_.end(),
+                                      [&](const Drawn& drawn) { return drawn.resource == uses[u].resource; });
+      if (known == uses_.end()) {
+        uses_.push_back({uses[u].resource, 0, 0});
         weights.push_back(uses[u].weight);
       } else {
-        weights[at(known - resource_of_use_.begin())] += uses[u].weight;
+        weights[at(known - uses_.begin())] += uses[u].weight;
       }
     }
-    longest = std::max(longest, resource_of_use_.size() - begin_.back());
-    for (std::size_t u = begin_.back(); u < resource_of_use_.size(); ++u) {
-      double& most = heaviest[at(resource_of_use_[u])];
+    longest = std::max(longest, uses_.size() - begin_.back());
+    for (std::size_t u = begin_.back(); u < uses_.size(); ++u) {
+      double& most = heaviest[at(uses_[u].resource)];
       most = std::max(most, weights[u]);
     }
-    begin_.push_back(static_cast<std::uint32_t>(resource_of_use_.size()));
+    begin_.push_back(static_cast<std::uint32_t>(uses_.size()));
   }
   idle_.resize(longest + 1);
 
@@ -76,26 +72,25 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
   for (std::size_t r = 0; r < resources.size(); ++r) {
     const double capacity = resources[r].capacity;
     if (!(capacity > 0.0)) continue;  // nobody may draw on it: see without_rate()
-    units_[r] = scale_to(capacity, kUnitBits);
-    whole_[r] = whole(capacity * units_[r]);
-    loads_[r].capacity = whole_[r];
-    loads_[r].spare = whole_[r];
+    Load& load = loads_[r];
+    load.units = scale_to(capacity, kUnitBits);
+    load.whole = whole(capacity * load.units);
+    load.capacity = load.whole;
+    load.spare = load.whole;
     if (heaviest[r] > 0.0) weight_units[r] = scale_to(heaviest[r], kWeightBits);
-    loads_[r].level_per = weight_units[r] / units_[r];
+    load.level_per = weight_units[r] / load.units;
   }
-  units_of_use_.resize(weights.size());
-  weight_of_use_.resize(weights.size());
-  for (std::size_t u = 0; u < weights.size(); ++u) {
-    const std::size_t r = at(resource_of_use_[u]);
-    units_of_use_[u] = weights[u] * units_[r];
-    weight_of_use_[u] = std::max<std::int64_t>(1, whole(weights[u] * weight_units[r]));
+  for (std::size_t u = 0; u < uses_.size(); ++u) {
+    const std::size_t r = at(uses_[u].resource);
+    uses_[u].units = weights[u] * loads_[r].units;
+    uses_[u].weight = std::max<std::int64_t>(1, whole(weights[u] * weight_units[r]));
   }
 }
 
-std::int64_t FairShare::demand_of(std::uint32_t use, double cap) const {
+std::int64_t FairShare::demand_of(const Drawn& use, const Load& load, double cap) {
   // More than everything is as good as a little more than everything; also keeps caps without bound from overflowing the sum.
-  const std::int64_t most = 2 * whole_[at(resource_of_use_[use])] / kDemandStep + 2;
-  const double exact = units_of_use_[use] * cap / kDemandStep;
+  const std::int64_t most = 2 * load.whole / kDemandStep + 2;
+  const double exact = use.units * cap / kDemandStep;
   return exact < static_cast<double>(most) ? whole(exact) : most;
 }
 
@@ -106,7 +101,7 @@ void FairShare::soil(ResourceId resource) {
   dirty_.push_back(resource);
 }
 
-FlowId FairShare::add(PatternId pattern, double cap) {
+FlowId FairShare::add(PatternId pattern, double cap, Picoseconds now) {
   const std::uint32_t begin = begin_[at(pattern)];
   const std::uint32_t end = begin_[at(pattern) + 1];
   std::vector<FlowId>& idle = idle_[end - begin];
@@ -123,67 +118,68 @@ FlowId FairShare::add(PatternId pattern, double cap) {
   flow.cap = cap;
   flow.pattern = pattern;
   bool fits = true;
-  for (std::uint32_t use = begin; use < end; ++use) {
-    const std::size_t r = at(resource_of_use_[use]);
-    std::vector<Member>& members = members_[r];
-    if (members.size() == kMostFlows) mistake("too many flows at a time on resource", static_cast<long long>(r));
-    places_[flow.first_place + (use - begin)] = static_cast<std::uint32_t>(members.size());
-    members.push_back({id, use - begin});
-    Load& load = loads_[r];
+  for (std::uint32_t u = begin; u < end; ++u) {
+    const Drawn& use = uses_[u];
+    Load& load = loads_[at(use.resource)];
+    if (load.members.empty()) load.busy_since = now;
+    if (load.members.size() == kMostFlows) mistake("too many flows at a time on resource", use.resource);
+    places_[flow.first_place + (u - begin)] = static_cast<std::uint32_t>(load.members.size());
+    load.members.push_back({id, u - begin});
     const bool was_contended = load.contended();
-    load.demand += demand_of(use, cap);
-    load.weight += weight_of_use_[use];
+    load.demand += demand_of(use, load, cap);
+    load.weight += use.weight;
     if (!load.contended()) continue;
     // Where it fits with a margin beyond all rounding, a solve would let it run at its cap and change nobody.
     const bool spares = was_contended && !load.dirty && !load.binding &&
-                        static_cast<double>(load.spare) > units_of_use_[use] * cap + static_cast<double>(load.slack());
+                        static_cast<double>(load.spare) > use.units * cap + static_cast<double>(load.slack());
     if (!spares) fits = false;
   }
   if (fits) {
     flow.rate = cap;
-    for (std::uint32_t use = begin; use < end; ++use) loads_[at(resource_of_use_[use])].spare -= whole(units_of_use_[use] * cap);
+    for (std::uint32_t u = begin; u < end; ++u) loads_[at(uses_[u].resource)].spare -= whole(uses_[u].units * cap);
     return id;
   }
   flow.rate = 0;
   changes_from(cap);
-  for (std::uint32_t use = begin; use < end; ++use) {
-    const Load& load = loads_[at(resource_of_use_[use])];
+  for (std::uint32_t u = begin; u < end; ++u) {
+    const Load& load = loads_[at(uses_[u].resource)];
     if (!load.contended()) continue;
     changes_from(load.least_level(load.capacity));
-    soil(resource_of_use_[use]);
+    soil(uses_[u].resource);
   }
   return id;
 }
 
-void FairShare::remove(FlowId id) {
+void FairShare::remove(FlowId id, Picoseconds now) {
   Flow& flow = flows_[at(id)];
   const std::uint32_t begin = begin_[at(flow.pattern)];
   const std::uint32_t end = begin_[at(flow.pattern) + 1];
-  for (std::uint32_t use = begin; use < end; ++use) {
-    const std::size_t r = at(resource_of_use_[use]);
-    std::vector<Member>& members = members_[r];
-    const std::uint32_t place = places_[flow.first_place + (use - begin)];
-    const Member last = members.back();
-    members[place] = last;
-    places_[flows_[at(last.flow)].first_place + last.use] = place;
-    members.pop_back();
-    Load& load = loads_[r];
-    load.demand -= demand_of(use, flow.cap);
-    load.weight -= weight_of_use_[use];
-    load.spare += whole(units_of_use_[use] * flow.rate);
+  for (std::uint32_t u = begin; u < end; ++u) {
+    const Drawn& use = uses_[u];
+    Load& load = loads_[at(use.resource)];
+    const std::uint32_t place = places_[flow.first_place + (u - begin)];
+    const Member last = load.members.back();
+    load.members.pop_back();
+    if (last.flow != id) {
+      load.members[place] = last;
+      places_[flows_[at(last.flow)].first_place + last.use] = place;
+    }
+    if (load.members.empty()) load.busy += now - load.busy_since;
+    load.demand -= demand_of(use, load, flow.cap);
+    load.weight -= use.weight;
+    load.spare += whole(use.units * flow.rate);
     if (!load.binding) continue;
     changes_from(flow.rate);
-    soil(static_cast<ResourceId>(r));
+    soil(use.resource);
   }
   idle_[end - begin].push_back(id);
 }
 
 void FairShare::change_held(ResourceId resource, double amount, int sign) {
-  const std::size_t r = at(resource);
-  Load& load = loads_[r];
-  held_[r] += sign * whole(std::min(amount * units_[r], 4.0 * static_cast<double>(whole_[r])));
-  const std::int64_t least = static_cast<std::int64_t>(static_cast<double>(whole_[r]) * kLeastShare);
-  const std::int64_t capacity = std::max(whole_[r] - held_[r], least);
+  Load& load = loads_[at(resource)];
+  load.held += sign * whole(std::min(amount * load.units, 4.0 * static_cast<double>(load.whole)));
+  const std::int64_t least = static_cast<std::int64_t>(static_cast<double>(load.whole) * kLeastShare);
+  const std::int64_t capacity = std::max(load.whole - load.held, least);
   const std::int64_t before = load.capacity;
   const bool was_contended = load.contended();
   load.capacity = capacity;
@@ -219,20 +215,21 @@ void FairShare::gather(double from) {
   };
   for (const ResourceId resource : dirty_) visit(resource, loads_[at(resource)]);
   for (std::size_t i = 0; i < resources_.size(); ++i) {
-    for (const Member member : members_[at(resources_[i])]) {
+    for (const Member member : loads_[at(resources_[i])].members) {
       Flow& flow = flows_[at(member.flow)];
       if (flow.mark == mark_ || (flow.rate < from && flow.rate > 0.0)) continue;
       flow.mark = mark_;
       component_.push_back(member.flow);
       const std::uint32_t end = begin_[at(flow.pattern) + 1];
-      for (std::uint32_t use = begin_[at(flow.pattern)]; use < end; ++use) {
-        Load& load = loads_[at(resource_of_use_[use])];
-        load.spare += whole(units_of_use_[use] * flow.rate);
+      for (std::uint32_t u = begin_[at(flow.pattern)]; u < end; ++u) {
+        const Drawn& use = uses_[u];
+        Load& load = loads_[at(use.resource)];
+        load.spare += whole(use.units * flow.rate);
         if (load.mark != mark_) {
           if (!load.contended()) continue;
-          visit(resource_of_use_[use], load);
+          visit(use.resource, load);
         }
-        load.open += weight_of_use_[use];
+        load.open += use.weight;
       }
     }
   }
@@ -246,11 +243,12 @@ void FairShare::freeze(FlowId id, double rate, double level) {
     changed_.push_back(id);
   }
   const std::uint32_t end = begin_[at(flow.pattern) + 1];
-  for (std::uint32_t use = begin_[at(flow.pattern)]; use < end; ++use) {
-    Load& load = loads_[at(resource_of_use_[use])];
-    load.spare -= whole(units_of_use_[use] * rate);
+  for (std::uint32_t u = begin_[at(flow.pattern)]; u < end; ++u) {
+    const Drawn& use = uses_[u];
+    Load& load = loads_[at(use.resource)];
+    load.spare -= whole(use.units * rate);
     if (load.mark != mark_) continue;
-    load.open -= weight_of_use_[use];
+    load.open -= use.weight;
     const std::size_t place = at(load.place);
     if (floor_[place] == level) continue;  // already among the touched ones of this step
     floor_[place] = level;
@@ -304,7 +302,7 @@ void FairShare::fill() {
   }
   for (std::size_t i = lowest(); i < count; i = lowest()) {
     const double level = level_[i];
-    const std::vector<Member>& members = members_[at(resources_[i])];
+    const std::vector<Member>& members = loads_[at(resources_[i])].members;
     // Who stops at its cap before this level is reached, first: the others' level rises.
     for (const Member member : members) {
       const Flow& flow = flows_[at(member.flow)];

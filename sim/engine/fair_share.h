@@ -34,15 +34,14 @@ class FairShare {
   /// of weight zero dropped.
   FairShare(std::span<const Resource> resources, std::span<const Use> uses, std::span<const std::uint32_t> pattern_begin);
 
-  /// The resources that a flow of the pattern draws on, each once, in the order of first use.
-  [[nodiscard]] std::span<const ResourceId> resources_of(PatternId pattern) const {
-    return {resource_of_use_.data() + begin_[static_cast<std::size_t>(pattern)],
-            resource_of_use_.data() + begin_[static_cast<std::size_t>(pattern) + 1]};
+  /// Whether a flow of the pattern would draw on anything.
+  [[nodiscard]] bool draws(PatternId pattern) const {
+    return begin_[static_cast<std::size_t>(pattern)] != begin_[static_cast<std::size_t>(pattern) + 1];
   }
 
-  /// A new flow. Its rate holds after settle(). Ids are small and used again. cap > 0.
-  FlowId add(PatternId pattern, double cap);
-  void remove(FlowId flow);
+  /// A new flow, `now`. Its rate holds after settle(). Ids are small and used again. cap > 0.
+  FlowId add(PatternId pattern, double cap, Picoseconds now);
+  void remove(FlowId flow, Picoseconds now);
   /// Takes `amount` (>= 0) of a resource from its flows, or gives it back. Holds add up; see kLeastShare.
   void take(ResourceId resource, double amount) { change_held(resource, amount, 1); }
   void give_back(ResourceId resource, double amount) { change_held(resource, amount, -1); }
@@ -52,7 +51,16 @@ class FairShare {
   std::span<const FlowId> settle();
 
   [[nodiscard]] double rate(FlowId flow) const { return flows_[static_cast<std::size_t>(flow)].rate; }
-  [[nodiscard]] std::size_t flows_on(ResourceId resource) const { return members_[static_cast<std::size_t>(resource)].size(); }
+  [[nodiscard]] std::size_t flows_on(ResourceId resource) const {
+    return loads_[static_cast<std::size_t>(resource)].members.size();
+  }
+  /// The time until `now` in which at least one flow drew on the resource.
+  [[nodiscard]] Picoseconds busy(ResourceId resource, Picoseconds now) const {
+    const Load& load = loads_[static_cast<std::size_t>(resource)];
+    return load.members.empty() ? load.busy : load.busy + (now - load.busy_since);
+  }
+  /// Adds time to busy() that nobody lived through.
+  void add_busy(ResourceId resource, Picoseconds time) { loads_[static_cast<std::size_t>(resource)].busy += time; }
   /// One more than the largest flow id ever given.
   [[nodiscard]] std::size_t ids() const { return flows_.size(); }
 
@@ -73,7 +81,12 @@ class FairShare {
   // A demand above the capacity by less than this part (2^-34, 6e-11) counts as fitting: caps that add up to the capacity but for
   // the rounding of each, on up to 2^10 flows.
   static constexpr int kSlackBits = 34;
-  struct Load {                 // of a resource
+  struct Drawn {  // a use, compiled
+    ResourceId resource = kNone;
+    double units = 0;         // per rate
+    std::int64_t weight = 0;  // in weight units
+  };
+  struct alignas(64) Load {     // of a resource; two lines of the cache
     std::int64_t capacity = 0;  // units left by holds
     std::int64_t demand = 0;    // sum over flows of min(weight * cap, twice everything)
     std::int64_t weight = 0;    // sum of the flows' weights
@@ -84,6 +97,12 @@ class FairShare {
     std::int32_t place = 0;     // in resources_, while solving
     bool binding = false;
     bool dirty = false;
+    std::int64_t whole = 0;  // capacity without holds, units
+    std::int64_t held = 0;   // units
+    double units = 0;        // per amount
+    Picoseconds busy = 0;    // until the last flow left
+    Picoseconds busy_since = 0;
+    std::vector<Member> members;
     [[nodiscard]] std::int64_t slack() const { return capacity >> kSlackBits; }
     [[nodiscard]] bool contended() const { return demand > (capacity + slack()) / kDemandStep + 1; }
     /// At least a unit is shared: rounding never stops a flow for ever.
@@ -96,7 +115,7 @@ class FairShare {
     }
   };
 
-  [[nodiscard]] std::int64_t demand_of(std::uint32_t use, double cap) const;
+  [[nodiscard]] static std::int64_t demand_of(const Drawn& use, const Load& load, double cap);
   void change_held(ResourceId resource, double amount, int sign);
   void soil(ResourceId resource);
   void changes_from(double level) { changes_from_ = level < changes_from_ ? level : changes_from_; }
@@ -106,17 +125,9 @@ class FairShare {
   void raise_touched();
   [[nodiscard]] std::size_t lowest();
 
-  // Per use of a pattern (compiled: merged and scaled).
-  std::vector<std::uint32_t> begin_;  // (patterns + 1)
-  std::vector<ResourceId> resource_of_use_;
-  std::vector<double> units_of_use_;         // units per rate
-  std::vector<std::int64_t> weight_of_use_;  // in weight units
-  // Per resource.
-  std::vector<Load> loads_;
-  std::vector<double> units_;        // units per amount
-  std::vector<std::int64_t> whole_;  // capacity without holds, units
-  std::vector<std::int64_t> held_;   // units
-  std::vector<std::vector<Member>> members_;
+  std::vector<std::uint32_t> begin_;  // (patterns + 1) into uses_
+  std::vector<Drawn> uses_;           // one per resource of a pattern
+  std::vector<Load> loads_;           // (resources)
   // Per flow; the places of equal pattern lengths are used again.
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> places_;      // where the flow stands in its resources' members

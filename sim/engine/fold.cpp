@@ -91,10 +91,8 @@ Fold::Fold(State& state) : state_(state) {
 }
 
 std::vector<Picoseconds> Fold::busy_now() const {
-  std::vector<Picoseconds> busy = state_.run.busy;
-  for (std::size_t r = 0; r < busy.size(); ++r) {
-    if (state_.share.flows_on(static_cast<ResourceId>(r)) > 0) busy[r] += state_.now - state_.busy_since[r];
-  }
+  std::vector<Picoseconds> busy(state_.program.resources.size());
+  for (std::size_t r = 0; r < busy.size(); ++r) busy[r] = state_.share.busy(static_cast<ResourceId>(r), state_.now);
   return busy;
 }
 
@@ -237,7 +235,9 @@ void Fold::jump(Watch& watch, std::int32_t copy, Picoseconds period) {
     if (id < from || id >= end) move_activity(id);
   }
   const std::vector<Picoseconds> busy = busy_now();
-  for (std::size_t r = 0; r < busy.size(); ++r) state_.run.busy[r] += skipped * (busy[r] - watch.busy[r]);
+  for (std::size_t r = 0; r < busy.size(); ++r) {
+    state_.share.add_busy(static_cast<ResourceId>(r), skipped * (busy[r] - watch.busy[r]));
+  }
   if (program.launch_cost > 0) {
     LaunchShift later{section.first, {}};
     for (const std::int64_t launches : watch.launches) later.per_rank.push_back(skipped * launches * program.launch_cost);

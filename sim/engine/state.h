@@ -59,11 +59,10 @@ struct State {
   Picoseconds shift = 0;
   std::int64_t ended = 0;
 
-  std::vector<std::int32_t> waits;      // (slots) ends still to come
-  std::vector<Live> live;               // (activities)
-  std::vector<Flowing> flowing;         // (flow ids)
-  std::vector<FlowId> begun;            // flows that began at this instant
-  std::vector<Picoseconds> busy_since;  // (resources) while something draws on it
+  std::vector<std::int32_t> waits;  // (slots) ends still to come
+  std::vector<Live> live;           // (activities)
+  std::vector<Flowing> flowing;     // (flow ids)
+  std::vector<FlowId> begun;        // flows that began at this instant
 
   // Only while a section is to be folded.
   bool folding = false;

@@ -31,14 +31,14 @@ TEST(FairShare, TwoFlowsHalveALink) {
   System system;
   const PatternId link = system.pattern({{system.resource(1.0), 1.0}});
   FairShare share = system.share();
-  const FlowId a = share.add(link, 1.0);
+  const FlowId a = share.add(link, 1.0, 0);
   EXPECT_TRUE(share.settle().empty());  // alone: its cap, nobody solved
   EXPECT_EQ(share.rate(a), 1.0);
-  const FlowId b = share.add(link, 1.0);
+  const FlowId b = share.add(link, 1.0, 0);
   EXPECT_EQ(share.settle().size(), 2U);
   EXPECT_EQ(share.rate(a), 0.5);
   EXPECT_EQ(share.rate(b), 0.5);
-  share.remove(a);
+  share.remove(a, 0);
   EXPECT_EQ(share.settle().size(), 1U);
   EXPECT_EQ(share.rate(b), 1.0);
 }
@@ -47,7 +47,7 @@ TEST(FairShare, ThreeCapsOfAThirdFillALinkWithoutSharing) {
   System system;
   const PatternId link = system.pattern({{system.resource(0.1), 1.0}});
   FairShare share = system.share();
-  for (int i = 0; i < 3; ++i) (void)share.add(link, 0.1 / 3);
+  for (int i = 0; i < 3; ++i) (void)share.add(link, 0.1 / 3, 0);
   EXPECT_TRUE(share.settle().empty());
 }
 
@@ -59,7 +59,8 @@ TEST(FairShare, TheTextbookChain) {
   const PatternId both = system.pattern({{a, 1.0}, {b, 1.0}}), only_a = system.pattern({{a, 1.0}}),
                   only_b = system.pattern({{b, 1.0}});
   FairShare share = system.share();
-  const FlowId f0 = share.add(both, 9.0), f1 = share.add(only_a, 9.0), f2 = share.add(only_b, 9.0), f3 = share.add(only_b, 9.0);
+  const FlowId f0 = share.add(both, 9.0, 0), f1 = share.add(only_a, 9.0, 0), f2 = share.add(only_b, 9.0, 0),
+               f3 = share.add(only_b, 9.0, 0);
   (void)share.settle();
   EXPECT_DOUBLE_EQ(share.rate(f0), 1.0 / 3);
   EXPECT_DOUBLE_EQ(share.rate(f1), 2.0 / 3);
@@ -73,7 +74,7 @@ TEST(FairShare, WeightsSayWhatARateCosts) {
   const ResourceId r = system.resource(1.0);
   const PatternId light = system.pattern({{r, 1.0}}), heavy = system.pattern({{r, 3.0}});
   FairShare share = system.share();
-  const FlowId x = share.add(light, 1.0), y = share.add(heavy, 1.0);
+  const FlowId x = share.add(light, 1.0, 0), y = share.add(heavy, 1.0, 0);
   (void)share.settle();
   EXPECT_DOUBLE_EQ(share.rate(x), 0.25);
   EXPECT_DOUBLE_EQ(share.rate(y), 0.25);
@@ -84,7 +85,7 @@ TEST(FairShare, ACapLeavesItsRestToOthers) {
   System system;
   const PatternId link = system.pattern({{system.resource(1.0), 1.0}});
   FairShare share = system.share();
-  const FlowId slow = share.add(link, 0.1), fast = share.add(link, 1.0);
+  const FlowId slow = share.add(link, 0.1, 0), fast = share.add(link, 1.0, 0);
   (void)share.settle();
   EXPECT_DOUBLE_EQ(share.rate(slow), 0.1);
   EXPECT_DOUBLE_EQ(share.rate(fast), 0.9);
@@ -96,7 +97,7 @@ TEST(FairShare, UsesOfOneResourceAddUp) {
   const ResourceId r = system.resource(1.0);
   const PatternId twice = system.pattern({{r, 1.0}, {r, 1.0}});
   FairShare share = system.share();
-  const FlowId flow = share.add(twice, 1.0);
+  const FlowId flow = share.add(twice, 1.0, 0);
   (void)share.settle();
   EXPECT_DOUBLE_EQ(share.rate(flow), 0.5);
   EXPECT_EQ(share.flows_on(r), 1U);
@@ -107,7 +108,7 @@ TEST(FairShare, HoldsTakeCapacityButLeaveTheLeastShare) {
   const ResourceId sms = system.resource(1.0);
   const PatternId kernel = system.pattern({{sms, 1.0}});
   FairShare share = system.share();
-  const FlowId flow = share.add(kernel, 1.0);
+  const FlowId flow = share.add(kernel, 1.0, 0);
   share.take(sms, 0.25);
   (void)share.settle();
   EXPECT_DOUBLE_EQ(share.rate(flow), 0.75);
@@ -126,11 +127,11 @@ TEST(FairShare, AStrangerOnAnotherLinkIsNotSolvedAgain) {
   System system;
   const PatternId one = system.pattern({{system.resource(1.0), 1.0}}), two = system.pattern({{system.resource(1.0), 1.0}});
   FairShare share = system.share();
-  (void)share.add(one, 1.0);
-  (void)share.add(one, 1.0);
+  (void)share.add(one, 1.0, 0);
+  (void)share.add(one, 1.0, 0);
   (void)share.settle();
-  (void)share.add(two, 1.0);
-  (void)share.add(two, 1.0);
+  (void)share.add(two, 1.0, 0);
+  (void)share.add(two, 1.0, 0);
   EXPECT_EQ(share.settle().size(), 2U);  // the two of link `two`
 }
 
@@ -212,11 +213,11 @@ TEST_P(RandomSystems, AgreeWithPlainFillingAndForgetTheirHistory) {
         }
       } else if (!flows.empty() && (what < 4 || flows.size() > 30)) {
         const std::size_t gone = pick(flows.size());
-        share.remove(flows[gone].id);
+        share.remove(flows[gone].id, 0);
         flows.erase(flows.begin() + static_cast<std::ptrdiff_t>(gone));
       } else {
         Live flow{0, static_cast<PatternId>(pick(patterns)), pick(3) == 0 ? 0.25 : real(0.02, 2.0)};
-        flow.id = share.add(flow.pattern, flow.cap);
+        flow.id = share.add(flow.pattern, flow.cap, 0);
         flows.push_back(flow);
       }
     }
@@ -228,7 +229,7 @@ TEST_P(RandomSystems, AgreeWithPlainFillingAndForgetTheirHistory) {
     FairShare fresh = system.share();  // the same set, come about at once and in the opposite order
     for (std::size_t r = 0; r < resources; ++r) fresh.take(static_cast<ResourceId>(r), held[r]);
     std::vector<FlowId> again(flows.size());
-    for (std::size_t f = flows.size(); f-- > 0;) again[f] = fresh.add(flows[f].pattern, flows[f].cap);
+    for (std::size_t f = flows.size(); f-- > 0;) again[f] = fresh.add(flows[f].pattern, flows[f].cap, 0);
     (void)fresh.settle();
     for (std::size_t f = 0; f < flows.size(); ++f) {
       EXPECT_NEAR(share.rate(flows[f].id), expected[f], expected[f] * 1e-12) << "round " << round << " flow " << f;
@@ -244,9 +245,9 @@ TEST(FairShare, FlowIdsAreUsedAgain) {
   const PatternId link = system.pattern({{system.resource(1.0), 1.0}});
   FairShare share = system.share();
   for (int i = 0; i < 100; ++i) {
-    const FlowId flow = share.add(link, 1.0);
+    const FlowId flow = share.add(link, 1.0, 0);
     (void)share.settle();
-    share.remove(flow);
+    share.remove(flow, 0);
   }
   EXPECT_EQ(share.ids(), 1U);
 }
