@@ -15,12 +15,14 @@ using engine::Work;
 
 namespace {
 
-/// Charges one rank's time, from its beginning to the end of the step.
+/// Charges one rank's time, from its beginning to the end of the step, on the clock of the shortened history: all members but the
+/// answer speak of that one.
 class RankCharger {
  public:
-  RankCharger(const History& history, std::int32_t rank) : history_(history), rank_(rank), takers_(history) {
+  RankCharger(const ShortHistory& short_history, std::int32_t rank)
+      : short_(short_history), history_(short_history.history()), rank_(rank), takers_(history_) {
     answer_.rank = rank;
-    for (const engine::Tag& tag : history.program().tags) pipelined_ = pipelined_ || tag.axis == TrafficAxis::kPp;
+    for (const engine::Tag& tag : history_.program().tags) pipelined_ = pipelined_ || tag.axis == TrafficAxis::kPp;
   }
 
   RankAnswer take() {
@@ -28,6 +30,9 @@ class RankCharger {
     Picoseconds covered = 0;
     for (std::size_t k = 0; k < kernels_.size(); ++k) {
       const RankSpan& kernel = kernels_[k];
+      charged_ = kernel.instance;
+      weight_ = short_.weight(kernel.instance);
+      answer_.kernels += weight_;
       if (kernel.start > covered) {
         explain_from(covered, kernel.start, kernel.instance, kernel.slot);
         covered = kernel.start;
@@ -35,13 +40,14 @@ class RankCharger {
       if (kernel.end > covered) {
         charge_kernel(k, kernel.end - covered);
         covered = kernel.end;
+        answer_.last_kernel = full_end(kernel.instance);
       }
       remember(k);
     }
-    answer_.last_kernel = covered;
+    charged_ = last_;
+    weight_ = 1;
     explain_end(covered);
-    answer_.kernels = static_cast<std::int64_t>(kernels_.size());
-    answer_.rows = rows_.take(transfers_, history_, rank_);
+    answer_.rows = rows_.take(transfers_, short_, rank_);
     const auto by_end = [](const Charge& a, const Charge& b) {
       return a.end != b.end ? a.end < b.end : a.transfer.activity < b.transfer.activity;
     };
@@ -58,8 +64,8 @@ class RankCharger {
       std::vector<RankSpan> communication;
       history_.visit_lane(lane, [&](SlotId slot, const Instance& i) {
         const RankSpan span{i, slot, history_.posted(i, slot), history_.start(i), history_.end(i)};
-        if (span.end > answer_.last_activity || last_.activity == kNone) {
-          answer_.last_activity = span.end;
+        if (span.end > last_end_ || last_.activity == kNone) {
+          last_end_ = span.end;
           last_ = i;
         }
         if (is_transfer(i)) {
@@ -71,6 +77,7 @@ class RankCharger {
       transfers_.insert(transfers_.end(), communication.begin(), communication.end());
       takers_.add_lane(std::move(communication));
     }
+    if (last_.activity != kNone) answer_.last_activity = full_end(last_);
     const auto in_time = [](const RankSpan& a, const RankSpan& b) {
       if (a.start != b.start) return a.start < b.start;
       return a.end != b.end ? a.end < b.end : a.instance.activity < b.instance.activity;
@@ -86,12 +93,13 @@ class RankCharger {
       for (const StretchPart& part : takers_.split(kernel, beside(index))) {
         const Picoseconds time = std::min(part.time, own - stretch);
         charge_axis(part.taker, time);
-        rows_.row(history_, part.taker).stretch += time;
+        for (std::int32_t n = 0; n < weight_; ++n)
+          rows_.row(short_.full(), short_.met_by(charged_, n, part.taker)).stretch += time;
         stretch += time;
       }
     }
     const bool optimizer = history_.tag(kernel.instance).work == Work::kOptimizer;
-    (optimizer ? answer_.parts.optimizer : answer_.parts.compute) += own - stretch;
+    charge(optimizer ? answer_.parts.optimizer : answer_.parts.compute, own - stretch);
   }
 
   /// Kernels that overlap it: those that began later stand behind it, of those that began earlier only the last one of each
@@ -117,11 +125,25 @@ class RankCharger {
     latest_.push_back(index);
   }
 
-  void charge_axis(const Instance& transfer, Picoseconds time) {
-    const TrafficAxis axis = history_.tag(transfer).axis;
-    (axis == TrafficAxis::kNone ? answer_.parts.other : answer_.parts.exposed(axis)) += time;
+  [[nodiscard]] Picoseconds full_end(const Instance& i) const {
+    return short_.full().end(short_.full_instance(i, short_.weight(i) - 1));
   }
-  void charge_idle(Picoseconds time) { (pipelined_ ? answer_.parts.bubble : answer_.parts.other) += time; }
+
+  void charge(Picoseconds& part, Picoseconds time) { part += time * weight_; }
+  void charge_axis(const Instance& transfer, Picoseconds time) {
+    charge(answer_.parts.exposed(history_.tag(transfer).axis), time);
+  }
+  void charge_idle(Picoseconds time) { charge(pipelined_ ? answer_.parts.bubble : answer_.parts.other, time); }
+  void charge_transfer(const Instance& transfer, Picoseconds running, Picoseconds waiting) {
+    if (running + waiting == 0) return;
+    for (std::int32_t n = 0; n < weight_; ++n) {
+      const Instance full = short_.met_by(charged_, n, transfer);
+      answer_.charges.push_back({full, short_.full().end(full), running, waiting});
+      ExposureRow& row = rows_.row(short_.full(), full);
+      row.running += running;
+      row.waiting += waiting;
+    }
+  }
 
   /// [from, to) is idle because `waiting` was posted on `slot` at `to`.
   void explain_from(Picoseconds from, Picoseconds to, Instance waiting, SlotId slot) {
@@ -139,7 +161,7 @@ class RankCharger {
       if (ready < to) {
         const bool launched = history_.program().slots[static_cast<std::size_t>(slot)].launch > 0;
         if (launched) {
-          answer_.parts.launch += to - ready;
+          charge(answer_.parts.launch, to - ready);
         } else {
           charge_idle(to - ready);
         }
@@ -165,49 +187,56 @@ class RankCharger {
       to = from;
       return kNone;
     }
-    Charge charge{before, history_.end(before), to - began, 0};
+    const Picoseconds posted = here == kNone ? from : std::clamp(history_.posted(before, here), from, began);
+    const bool waits_exposed = transfer && history_.tag(before).axis != TrafficAxis::kPp;
     if (transfer) {
-      charge_axis(before, charge.running);
+      charge_axis(before, to - began);
+      charge_transfer(before, to - began, waits_exposed ? began - posted : 0);
     } else {
-      answer_.parts.other += charge.running;
+      charge(answer_.parts.other, to - began);
     }
-    to = began;
-    const Picoseconds posted = here == kNone ? from : std::clamp(history_.posted(before, here), from, to);
-    if (transfer && history_.tag(before).axis != TrafficAxis::kPp) {
-      charge.waiting = to - posted;
-      charge_axis(before, charge.waiting);
+    if (waits_exposed) {
+      charge_axis(before, began - posted);
     } else {
-      charge_idle(to - posted);
+      charge_idle(began - posted);
     }
     to = posted;
-    if (charge.running + charge.waiting > 0 && transfer) {
-      answer_.charges.push_back(charge);
-      ExposureRow& row = rows_.row(history_, before);
-      row.running += charge.running;
-      row.waiting += charge.waiting;
-    }
     return to > from ? here : kNone;
   }
 
   void explain_end(Picoseconds last_kernel) {
-    Picoseconds to = std::max(last_kernel, answer_.last_activity);
+    Picoseconds to = std::max(last_kernel, last_end_);
     charge_idle(history_.step() - to);
     if (to == last_kernel) return;
     const SlotId slot = explain_running(last_kernel, to, last_);
     if (slot != kNone) explain_posting(last_kernel, to, last_, slot);
   }
 
+  const ShortHistory& short_;
   const History& history_;
   std::int32_t rank_;
+  Instance charged_;         // whose time is being charged: a kernel with the gap before it, at last the end of the step
+  std::int32_t weight_ = 1;  // how many executions it stands for
   bool pipelined_ = false;
   Takers takers_;
   std::vector<RankSpan> kernels_;    // in order of time
   std::vector<std::size_t> latest_;  // of those charged, the last one on each compute lane
   std::vector<RankSpan> transfers_;  // one per slot
   ExposureRows rows_;
-  Instance last_;
+  Instance last_;  // of the rank's activities the one that ends last
+  Picoseconds last_end_ = 0;
   RankAnswer answer_;
 };
+
+RankAnswer checked_answer(const ShortHistory& history, std::int32_t rank) {
+  RankAnswer answer = RankCharger(history, rank).take();
+  if (answer.parts.total() != history.full().step()) {
+    std::fprintf(stderr, "cpfit: internal error: rank %d: parts add up to %lld ps of a step of %lld ps\n", rank,
+                 static_cast<long long>(answer.parts.total()), static_cast<long long>(history.full().step()));
+    std::abort();
+  }
+  return answer;
+}
 
 }  // namespace
 
@@ -232,15 +261,7 @@ Picoseconds& StepParts::exposed(TrafficAxis axis) {
   return other;
 }
 
-RankAnswer rank_answer(const History& history, std::int32_t rank) {
-  RankAnswer answer = RankCharger(history, rank).take();
-  if (answer.parts.total() != history.step()) {
-    std::fprintf(stderr, "cpfit: internal error: rank %d: parts add up to %lld ps of a step of %lld ps\n", rank,
-                 static_cast<long long>(answer.parts.total()), static_cast<long long>(history.step()));
-    std::abort();
-  }
-  return answer;
-}
+RankAnswer rank_answer(const History& history, std::int32_t rank) { return checked_answer(ShortHistory(history), rank); }
 
 std::int32_t last_rank(const History& history) {
   // Skipped copies need no look: a held copy follows them on every lane that they use.
@@ -255,7 +276,8 @@ std::int32_t last_rank(const History& history) {
 
 StepAnswer step_answer(const History& history) {
   StepAnswer answer;
-  for (std::int32_t rank = 0; rank < history.ranks(); ++rank) answer.ranks.push_back(rank_answer(history, rank));
+  const ShortHistory short_history(history);
+  for (std::int32_t rank = 0; rank < history.ranks(); ++rank) answer.ranks.push_back(checked_answer(short_history, rank));
   if (answer.ranks.empty()) return answer;
   answer.rank = last_rank(history);
   answer.time = time_breakdown(answer.ranks[static_cast<std::size_t>(answer.rank)].parts);

@@ -78,7 +78,7 @@ struct StepAnswer {
   std::vector<RankAnswer> ranks;  // one per rank
 };
 
-/// Cost: linear in the executions on the rank's lanes, skipped copies included.
+/// Cost: linear in the activities that the program holds, and in the rows and charges of skipped copies.
 [[nodiscard]] RankAnswer rank_answer(const History& history, std::int32_t rank);
 
 /// The rank whose last activity ends last, of equals the lowest.

@@ -39,28 +39,34 @@ ExposureRow& ExposureRows::row(const History& history, const Instance& transfer)
   return rows_[static_cast<std::size_t>(index_[place])];
 }
 
-std::vector<ExposureRow> ExposureRows::take(std::vector<RankSpan> transfers, const History& history, std::int32_t rank) {
-  std::sort(transfers.begin(), transfers.end(), [](const RankSpan& a, const RankSpan& b) {
+std::vector<ExposureRow> ExposureRows::take(std::vector<RankSpan> transfers, const ShortHistory& history, std::int32_t rank) {
+  const auto in_time = [](const RankSpan& a, const RankSpan& b) {
     return std::tie(a.start, a.end, a.slot) < std::tie(b.start, b.end, b.slot);
-  });
+  };
+  std::sort(transfers.begin(), transfers.end(), in_time);
+  // Rows of copies that one stands for are filled alike, each with its own mark: the shortened clock serves them all, because
+  // what else a row counts lies before or behind all of them.
   std::vector<Picoseconds> covered;  // (rows) end of what `busy` counts so far
   for (const RankSpan& span : transfers) {
-    ExposureRow& sum = row(history, span.instance);
-    const std::size_t index = static_cast<std::size_t>(&sum - rows_.data());
-    if (index >= covered.size()) covered.resize(rows_.size(), 0);
-    const Picoseconds from = std::max(span.start, covered[index]);
-    if (span.end > from) {
-      sum.busy += span.end - from;
-      covered[index] = span.end;
-    }
-    const engine::Activity& a = history.activity(span.instance);
-    const bool once = counts_here(history, span, rank);
-    if (once) ++sum.transfers;
-    if (history.tag(span.instance).work == engine::Work::kMessage) {
-      (span.slot == a.first_slot ? sum.bytes_sent : sum.bytes_received) += a.amount;
-    } else if (once) {
-      sum.bytes_sent += a.amount;
-      sum.bytes_received += a.amount;
+    const engine::Activity& a = history.full().activity(span.instance);
+    const bool message = history.full().tag(span.instance).work == engine::Work::kMessage;
+    const bool once = counts_here(history.full(), span, rank);
+    for (std::int32_t n = history.weight(span.instance); n > 0; --n) {
+      ExposureRow& sum = row(history.full(), history.full_instance(span.instance, n - 1));
+      const std::size_t index = static_cast<std::size_t>(&sum - rows_.data());
+      if (index >= covered.size()) covered.resize(rows_.size(), 0);
+      const Picoseconds from = std::max(span.start, covered[index]);
+      if (span.end > from) {
+        sum.busy += span.end - from;
+        covered[index] = span.end;
+      }
+      if (once) ++sum.transfers;
+      if (message) {
+        (span.slot == a.first_slot ? sum.bytes_sent : sum.bytes_received) += a.amount;
+      } else if (once) {
+        sum.bytes_sent += a.amount;
+        sum.bytes_received += a.amount;
+      }
     }
   }
   for (ExposureRow& sum : rows_) sum.hidden = sum.busy - sum.running;

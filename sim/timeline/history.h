@@ -70,6 +70,8 @@ class History {
   [[nodiscard]] Instance held(ActivityId activity) const;
   /// The instance of `other` that `from` refers to: same copy, or as many copies earlier as the program has it.
   [[nodiscard]] Instance referred(const Instance& from, ActivityId other) const;
+  /// The execution in copy `copy` (counting every repetition) of an activity given as it stands in the first copy.
+  [[nodiscard]] Instance copy_of(ActivityId in_first_copy, std::int32_t section, std::int32_t copy) const;
   /// All copies of section `section` that stand for held copy `copy`: itself, and those jumped over after it.
   [[nodiscard]] std::int32_t copies_of(std::int32_t section, std::int32_t copy) const;
   [[nodiscard]] std::int32_t section_of(ActivityId activity) const { return section_of_[at(activity)]; }  // kNone outside
@@ -97,7 +99,6 @@ class History {
   static std::size_t at(Value index) {
     return static_cast<std::size_t>(index);
   }
-  [[nodiscard]] Instance copy_of(ActivityId in_first_copy, std::int32_t section, std::int32_t copy) const;
 
   const engine::Program* program_;
   const engine::Run* run_;

@@ -59,6 +59,10 @@ std::vector<StretchPart> Takers::split(const RankSpan& kernel, const std::vector
   std::vector<Take> takes;
   for (std::size_t i = 0; i < takers.size(); ++i) takes_of(*takers[i], kernel, i, takes);
   if (takes.empty()) return {};
+  const Picoseconds stretch = kernel.end - kernel.start - history_->undisturbed(kernel.instance);
+  if (takes.size() == 1 && others.empty()) {
+    return {{takers[takes[0].taker]->instance, std::min(stretch, takes[0].to - takes[0].from)}};
+  }
 
   std::vector<Picoseconds> bounds{kernel.start, kernel.end};
   for (const Take& take : takes) bounds.insert(bounds.end(), {take.from, take.to});
@@ -90,7 +94,6 @@ std::vector<StretchPart> Takers::split(const RankSpan& kernel, const std::vector
     longest[first] += length;
   }
 
-  const Picoseconds stretch = kernel.end - kernel.start - history_->undisturbed(kernel.instance);
   std::vector<StretchPart> parts;
   Picoseconds left = stretch;
   for (std::size_t i = 0; i < takers.size(); ++i) {
