@@ -11,12 +11,14 @@
 namespace cpfit::engine {
 
 /// One jump over equal copies of a section: after copy `after` the clock moved on by `skipped * period`. The times of a skipped
-/// copy k (1..skipped) are those of copy `after` plus k * period.
+/// copy k (1..skipped) are those of copy `after` plus k * period. With a cycle of n copies (Section::longest_cycle) a period is
+/// the time of n: copy k is copy after - n + 1 + (k - 1) % n, plus ((k - 1) / n + 1) * period.
 struct Jump {
   std::int32_t section = 0;
   std::int32_t after = 0;
   std::int32_t skipped = 0;
   Picoseconds period = 0;
+  std::int32_t cycle = 1;
 };
 
 /// When everything happened. Times of activities and slots of the copies that the program holds; see Jump for the others.

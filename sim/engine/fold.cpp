@@ -37,7 +37,7 @@ std::size_t ranks_of(const Program& program) {
 std::vector<std::int64_t> launches_per_copy(const Program& program, const Section& section) {
   std::vector<std::int64_t> launches(ranks_of(program), 0);
   if (section.stride <= 0 || section.marker < 0 || section.marker >= section.stride || section.first < 0 ||
-      at(id_in(section, section.copies, 0)) > program.activities.size()) {
+      section.longest_cycle < 1 || at(id_in(section, section.copies, 0)) > program.activities.size()) {
     mistake("a section that is not in the program, first activity", section.first);
   }
   std::vector<bool> known(launches.size(), false);
@@ -78,6 +78,7 @@ Fold::Fold(State& state) : state_(state) {
     Watch watch;
     watch.section = i;
     watch.launches = launches_per_copy(program, section);
+    watch.past.resize(at(section.longest_cycle));
     watches_.push_back(std::move(watch));
   }
   if (watches_.empty()) return;
@@ -144,27 +145,28 @@ void Fold::snapshot(const Section& section, std::int32_t copy, std::vector<std::
   }
 }
 
-bool Fold::launches_keep_pace(const Watch& watch, Picoseconds period) const {
+bool Fold::launches_keep_pace(const Watch& watch, const Past& past, std::int32_t cycle) const {
   const Picoseconds cost = state_.program.launch_cost;
   if (cost == 0) return true;
   for (std::size_t rank = 0; rank < watch.launches.size(); ++rank) {
     if (watch.launches[rank] == kUneven) return false;
-    const Picoseconds launching = watch.launches[rank] * cost;
-    const bool bound = state_.launch_bound[rank] >= watch.time;
+    const Picoseconds launching = cycle * watch.launches[rank] * cost;
+    const Picoseconds period = state_.now - past.time;
+    const bool bound = state_.launch_bound[rank] >= past.time;
     if (bound ? launching != period : launching > period) return false;
   }
   return true;
 }
 
-/// Whether what ranks ahead have already done of this copy and later ones came one period after the copy before it: they may have
-/// come to their pace only within the period.
-bool Fold::leaders_repeat(const Section& section, std::int32_t copy, Picoseconds period) const {
+/// Whether what ranks ahead have already done of this copy and later ones came one period after the same a cycle before: they may
+/// have come to their pace only within the period.
+bool Fold::leaders_repeat(const Section& section, std::int32_t copy, std::int32_t cycle, Picoseconds period) const {
   const Program& program = state_.program;
-  const auto repeats = [&](const std::vector<Picoseconds>& times, std::size_t index, std::size_t one_copy_before) {
-    return times[index] == kNotYet || times[index] == times[one_copy_before] + period;
+  const auto repeats = [&](const std::vector<Picoseconds>& times, std::size_t index, std::size_t one_cycle_before) {
+    return times[index] == kNotYet || times[index] == times[one_cycle_before] + period;
   };
   for (ActivityId id = id_in(section, copy, 0); id < id_in(section, section.copies, 0); ++id) {
-    const std::size_t before = at(id - section.stride);
+    const std::size_t before = at(id - cycle * section.stride);
     if (!repeats(state_.run.start, at(id), before) || !repeats(state_.run.end, at(id), before)) return false;
     const SlotId slot = program.activities[at(id)].first_slot, slot_before = program.activities[before].first_slot;
     for (std::uint16_t i = 0; i < program.activities[at(id)].slots; ++i) {
@@ -176,15 +178,15 @@ bool Fold::leaders_repeat(const Section& section, std::int32_t copy, Picoseconds
 
 /// The times of activities of copies before `copy` that have not ended: one period after those of the copy before them. False
 /// where there is no copy before them.
-bool Fold::foretell(const Watch& watch, std::int32_t copy, Picoseconds period, Picoseconds skipped_time) {
+bool Fold::foretell(const Watch& watch, std::int32_t copy, std::int32_t cycle, Picoseconds period, Picoseconds skipped_time) {
   const Program& program = state_.program;
   const Section& section = program.sections[watch.section];
   std::map<std::pair<std::vector<Picoseconds>*, std::size_t>, Picoseconds> told;
-  const auto tell = [&](std::vector<Picoseconds>& times, std::size_t index, std::size_t one_copy_before) {
+  const auto tell = [&](std::vector<Picoseconds>& times, std::size_t index, std::size_t one_cycle_before) {
     Picoseconds time = times[index];
     if (time == kNotYet) {
-      const auto found = told.find({&times, one_copy_before});
-      const Picoseconds before = found != told.end() ? found->second : times[one_copy_before];
+      const auto found = told.find({&times, one_cycle_before});
+      const Picoseconds before = found != told.end() ? found->second : times[one_cycle_before];
       if (before == kNotYet) return false;
       time = before + period;
     }
@@ -194,7 +196,7 @@ bool Fold::foretell(const Watch& watch, std::int32_t copy, Picoseconds period, P
   };
   for (ActivityId id = section.first; id < id_in(section, copy, 0); ++id) {
     if (state_.live[at(id)].phase == Phase::kDone) continue;
-    const ActivityId before = id - section.stride;
+    const ActivityId before = id - cycle * section.stride;
     if (before < section.first) return false;
     const Activity& activity = program.activities[at(id)];
     bool known = tell(state_.run.start, at(id), at(before)) && tell(state_.run.end, at(id), at(before));
@@ -206,14 +208,17 @@ bool Fold::foretell(const Watch& watch, std::int32_t copy, Picoseconds period, P
   return true;
 }
 
-void Fold::jump(Watch& watch, std::int32_t copy, Picoseconds period) {
+void Fold::jump(Watch& watch, const Past& past, std::int32_t copy) {
   const Program& program = state_.program;
   const Section& section = program.sections[watch.section];
+  const std::int32_t cycle = copy - past.copy;
+  const Picoseconds period = state_.now - past.time;
   const std::int32_t skipped = section.stands_for - section.copies;
-  if (static_cast<double>(skipped) * static_cast<double>(period) + static_cast<double>(state_.shift) > kLongest) return;
-  const Picoseconds skipped_time = skipped * period;
+  const std::int32_t periods = skipped / cycle;
+  if (static_cast<double>(periods) * static_cast<double>(period) + static_cast<double>(state_.shift) > kLongest) return;
+  const Picoseconds skipped_time = periods * period;
   const std::size_t late_before = late_.size();
-  if (!leaders_repeat(section, copy, period) || !foretell(watch, copy, period, skipped_time)) {
+  if (!leaders_repeat(section, copy, cycle, period) || !foretell(watch, copy, cycle, period, skipped_time)) {
     late_.resize(late_before);
     return;
   }
@@ -236,7 +241,7 @@ void Fold::jump(Watch& watch, std::int32_t copy, Picoseconds period) {
   }
   const std::vector<Picoseconds> busy = busy_now();
   for (std::size_t r = 0; r < busy.size(); ++r) {
-    state_.share.add_busy(static_cast<ResourceId>(r), skipped * (busy[r] - watch.busy[r]));
+    state_.share.add_busy(static_cast<ResourceId>(r), periods * (busy[r] - past.busy[r]));
   }
   if (program.launch_cost > 0) {
     LaunchShift later{section.first, {}};
@@ -244,7 +249,7 @@ void Fold::jump(Watch& watch, std::int32_t copy, Picoseconds period) {
     state_.launch_shifts.push_back(std::move(later));
   }
   state_.shift += skipped_time;
-  state_.run.jumps.push_back({static_cast<std::int32_t>(watch.section), copy - 1, skipped, period});
+  state_.run.jumps.push_back({static_cast<std::int32_t>(watch.section), copy - 1, skipped, period, cycle});
   watch.jumped = true;
 }
 
@@ -256,16 +261,18 @@ void Fold::at_markers() {
       if (watch.jumped || id < section.first || id >= id_in(section, section.copies, 0)) continue;
       const std::int32_t copy = (id - section.first) / section.stride;
       snapshot(section, copy, watch.current);
-      const Picoseconds period = state_.now - watch.time;
-      if (watch.copy != kNone && watch.copy == copy - 1 && period > 0 && watch.previous == watch.current &&
-          launches_keep_pace(watch, period)) {
-        jump(watch, copy, period);
-        if (watch.jumped) continue;
+      const std::int32_t longest = std::min(section.longest_cycle, copy);
+      for (std::int32_t cycle = 1; cycle <= longest && !watch.jumped; ++cycle) {
+        const Past& past = watch.past[at((copy - cycle) % section.longest_cycle)];
+        if (past.copy != copy - cycle || past.time == state_.now || (section.stands_for - section.copies) % cycle != 0) continue;
+        if (past.state == watch.current && launches_keep_pace(watch, past, cycle)) jump(watch, past, copy);
       }
-      std::swap(watch.previous, watch.current);
-      watch.busy = busy_now();
-      watch.copy = copy;
-      watch.time = state_.now;
+      if (watch.jumped) continue;
+      Past& past = watch.past[at(copy % section.longest_cycle)];
+      past.copy = copy;
+      past.time = state_.now;
+      past.busy = busy_now();
+      std::swap(past.state, watch.current);
     }
   }
   state_.started_markers.clear();

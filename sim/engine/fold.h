@@ -35,13 +35,17 @@ class Fold {
   [[nodiscard]] Problems finish();
 
  private:
+  struct Past {  // a snapshot at a marker
+    std::int32_t copy = kNone;
+    Picoseconds time = 0;
+    std::vector<std::int64_t> state;
+    std::vector<Picoseconds> busy;  // (resources)
+  };
   struct Watch {  // of one section that is to be folded
     std::size_t section = 0;
     std::vector<std::int64_t> launches;  // (ranks) per copy; kUneven where copies differ: never folded
-    std::vector<std::int64_t> previous, current;
-    std::vector<Picoseconds> busy;  // (resources) at the previous marker
-    std::int32_t copy = kNone;      // of `previous`
-    Picoseconds time = 0;           // of `previous`
+    std::vector<Past> past;              // (longest_cycle) of the last copies, copy c at c % longest_cycle
+    std::vector<std::int64_t> current;
     bool jumped = false;
   };
   struct Late {  // a time that the jump foretold
@@ -54,10 +58,10 @@ class Fold {
 
   void snapshot(const Section& section, std::int32_t copy, std::vector<std::int64_t>& out);
   [[nodiscard]] std::vector<Picoseconds> busy_now() const;
-  [[nodiscard]] bool launches_keep_pace(const Watch& watch, Picoseconds period) const;
-  [[nodiscard]] bool leaders_repeat(const Section& section, std::int32_t copy, Picoseconds period) const;
-  bool foretell(const Watch& watch, std::int32_t copy, Picoseconds period, Picoseconds skipped_time);
-  void jump(Watch& watch, std::int32_t copy, Picoseconds period);
+  [[nodiscard]] bool launches_keep_pace(const Watch& watch, const Past& past, std::int32_t cycle) const;
+  [[nodiscard]] bool leaders_repeat(const Section& section, std::int32_t copy, std::int32_t cycle, Picoseconds period) const;
+  bool foretell(const Watch& watch, std::int32_t copy, std::int32_t cycle, Picoseconds period, Picoseconds skipped_time);
+  void jump(Watch& watch, const Past& past, std::int32_t copy);
 
   State& state_;
   std::vector<Watch> watches_;

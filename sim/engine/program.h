@@ -35,8 +35,10 @@ enum class LaneKind : std::uint8_t {
   kComputeSide,  // TransformerEngine's second attention stream
   kCpSend,
   kCpReceive,
-  kCpSecond,  // a second CP communicator's stream (inter-window, dKV), and CP collectives
+  kCpSecond,  // a second CP communicator's stream (between windows), and CP collectives
   kCpSecondReceive,
+  kCpThird,  // dKV
+  kCpThirdReceive,
   kTp,
   kDpReduce,
   kDpGather,
@@ -130,6 +132,10 @@ struct Section {
   std::int32_t copies = 1;
   std::int32_t stands_for = 1;
   std::int32_t marker = 0;
+  /// How many copies a period may have at most. Above 1 (offsets between ranks can go round a ring for ever) only where the
+  /// reader of the jumps looks at Jump::cycle; `stands_for - copies` must be a multiple of the cycle that is found, or there is
+  /// no jump.
+  std::int32_t longest_cycle = 1;
 };
 
 struct Program {

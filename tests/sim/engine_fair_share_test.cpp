@@ -135,14 +135,14 @@ TEST(FairShare, AStrangerOnAnotherLinkIsNotSolvedAgain) {
   EXPECT_EQ(share.settle().size(), 2U);  // the two of link `two`
 }
 
-struct Live {
+struct LiveFlow {
   FlowId id;
   PatternId pattern;
   double cap;
 };
 
 /// Progressive filling in the plainest way: raise all open flows by the least step to a cap or an exhausted resource.
-std::vector<double> fill_plainly(const System& system, const std::vector<double>& capacity, const std::vector<Live>& flows) {
+std::vector<double> fill_plainly(const System& system, const std::vector<double>& capacity, const std::vector<LiveFlow>& flows) {
   std::vector<long double> left(capacity.begin(), capacity.end());
   std::vector<long double> rate(flows.size(), 0);
   std::vector<bool> open(flows.size(), true);
@@ -196,7 +196,7 @@ TEST_P(RandomSystems, AgreeWithPlainFillingAndForgetTheirHistory) {
     (void)system.pattern(uses);
   }
   FairShare share = system.share();
-  std::vector<Live> flows;
+  std::vector<LiveFlow> flows;
   std::vector<double> held(resources, 0.0);
   for (int round = 0; round < 120; ++round) {
     const std::size_t changes = 1 + pick(4);
@@ -216,7 +216,7 @@ TEST_P(RandomSystems, AgreeWithPlainFillingAndForgetTheirHistory) {
         share.remove(flows[gone].id, 0);
         flows.erase(flows.begin() + static_cast<std::ptrdiff_t>(gone));
       } else {
-        Live flow{0, static_cast<PatternId>(pick(patterns)), pick(3) == 0 ? 0.25 : real(0.02, 2.0)};
+        LiveFlow flow{0, static_cast<PatternId>(pick(patterns)), pick(3) == 0 ? 0.25 : real(0.02, 2.0)};
         flow.id = share.add(flow.pattern, flow.cap, 0);
         flows.push_back(flow);
       }

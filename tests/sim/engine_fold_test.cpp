@@ -2,6 +2,7 @@
 // that holds them all.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <vector>
 
 #include "sim/engine/engine.h"
@@ -20,7 +21,8 @@ struct Shape {
   double hold = 0;                   // of the SMs, by messages
   Picoseconds launch_cost = 0;
   bool counter = false;  // an activity at the end waits for every layer
-  int layers = 40;       // what the program stands for
+  int longest_cycle = 1;
+  int layers = 40;  // what the program stands for
 };
 
 /// Layers of a ring: each rank computes twice, sends to the next rank between, and its second kernel waits for what it received.
@@ -69,7 +71,7 @@ Program ring(const Shape& shape, int copies) {
     }
   }
   const std::int32_t stride = static_cast<std::int32_t>(builder.next_id() - first) / copies;
-  builder.section({first, stride, copies, shape.layers, 0});
+  builder.section({first, stride, copies, shape.layers, 0, shape.longest_cycle});
   for (int r = 0; r < shape.ranks; ++r) (void)kernel(r, 777, -1);
   if (shape.counter) {
     const ActivityId sum = builder.add({.fixed = 11}, {builder.lane(0, LaneKind::kDpReduce)});
@@ -116,7 +118,8 @@ Jump expect_equal(const Shape& shape, int copies) {
   for (std::int32_t k = 1; k <= jump.skipped; ++k) {
     for (std::int32_t i = 0; i < section.stride; ++i) {
       const ActivityId id = section.first + jump.after * section.stride + i;
-      same(id, id + k * section.stride, k * jump.period);
+      const std::int32_t back = jump.cycle - 1 - (k - 1) % jump.cycle;  // copies before `after`
+      same(id - back * section.stride, id + k * section.stride, ((k - 1) / jump.cycle + 1) * jump.period);
     }
   }
   return jump;
@@ -199,6 +202,49 @@ TEST(Fold, ManyDrifts) {
       }
     }
   }
+}
+
+TEST(Fold, OffsetsThatGoRoundTheRing) {
+  // Messages set the pace, so a late start is handed from rank to rank and comes back after four layers: never the same state in
+  // successive copies, always after four.
+  Shape shape{.ranks = 4, .compute = {300, 300, 300, 300}, .before = {0, 500, 100, 900}};
+  const Outcome<engine::Run> refused = run(ring(shape, 20));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.problems()[0].code, "engine.no_period");
+  shape.longest_cycle = 4;
+  EXPECT_EQ(expect_equal(shape, 20).cycle, 4);
+}
+
+TEST(Fold, RandomShapesFoldExactlyOrNotAtAll) {
+  int folded = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); };
+    Shape shape;
+    shape.ranks = 2 + pick(4);
+    for (int r = 0; r < shape.ranks; ++r) {
+      shape.compute.push_back(2 * (100 + pick(3) * 50));
+      shape.before.push_back(1 + pick(400));
+    }
+    shape.bytes = 16 * (1 + pick(60));
+    shape.link = pick(2) == 0 ? 1.0 : 0.75;
+    shape.one_link = pick(2) == 0;
+    shape.hold = pick(2) == 0 ? 0.0 : 0.125;
+    shape.launch_cost = pick(3) == 0 ? 50 * (1 + pick(8)) : 0;
+    shape.counter = pick(2) == 0;
+    shape.longest_cycle = shape.ranks;
+    shape.layers = 160;  // 60 more than the copies: a multiple of every cycle up to 5
+    const int copies = 100;
+    const Outcome<engine::Run> outcome = run(ring(shape, copies));
+    if (!outcome.ok()) {
+      EXPECT_EQ(outcome.problems()[0].code, "engine.no_period");
+      continue;
+    }
+    ++folded;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    (void)expect_equal(shape, copies);
+  }
+  EXPECT_GT(folded, 100);  // of 150: most
 }
 
 TEST(Fold, TooFewCopiesAreAProblemNotAGuess) {
