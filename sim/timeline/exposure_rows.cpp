@@ -1,6 +1,7 @@
 #include "sim/timeline/exposure_rows.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 namespace cpfit::timeline {
@@ -51,15 +52,18 @@ std::vector<ExposureRow> ExposureRows::take(std::vector<RankSpan> transfers, con
     const engine::Activity& a = history.full().activity(span.instance);
     const bool message = history.full().tag(span.instance).work == engine::Work::kMessage;
     const bool once = counts_here(history.full(), span, rank);
+    std::size_t last = std::numeric_limits<std::size_t>::max();
+    Picoseconds fresh = 0;  // of the span, what its row has not covered yet
     for (std::int32_t n = history.weight(span.instance); n > 0; --n) {
       ExposureRow& sum = row(history.full(), history.full_instance(span.instance, n - 1));
       const std::size_t index = static_cast<std::size_t>(&sum - rows_.data());
       if (index >= covered.size()) covered.resize(rows_.size(), 0);
-      const Picoseconds from = std::max(span.start, covered[index]);
-      if (span.end > from) {
-        sum.busy += span.end - from;
-        covered[index] = span.end;
+      if (index != last) {  // copies without layers share a row: each adds as much as the first
+        fresh = std::max<Picoseconds>(0, span.end - std::max(span.start, covered[index]));
+        covered[index] = std::max(covered[index], span.end);
+        last = index;
       }
+      sum.busy += fresh;
       if (once) ++sum.transfers;
       if (message) {
         (span.slot == a.first_slot ? sum.bytes_sent : sum.bytes_received) += a.amount;

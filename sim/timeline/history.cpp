@@ -54,6 +54,9 @@ History::History(const engine::Program& program, const engine::Run& run) : progr
     fold.after = jump.after;
     fold.skipped = jump.skipped;
     fold.period = jump.period;
+    fold.cycle = jump.cycle;
+    if (jump.cycle < 1 || jump.skipped % jump.cycle != 0)
+      mistake("skipped copies and their cycle", at(jump.skipped), at(jump.cycle));
   }
 
   previous_.assign(program.slots.size(), kNone);
@@ -98,11 +101,6 @@ Instance History::held(ActivityId activity) const {
   return {activity, fold.skipped > 0 && copy > fold.after ? copy + fold.skipped : copy, 0};
 }
 
-std::int32_t History::copies_of(std::int32_t section, std::int32_t copy) const {
-  const Fold& fold = folds_[at(section)];
-  return fold.skipped > 0 && copy == fold.after ? fold.skipped + 1 : 1;
-}
-
 Instance History::copy_of(ActivityId in_first_copy, std::int32_t section, std::int32_t copy) const {
   const Fold& fold = folds_[at(section)];
   std::int32_t held = copy;
@@ -110,8 +108,9 @@ Instance History::copy_of(ActivityId in_first_copy, std::int32_t section, std::i
   if (fold.skipped > 0 && copy > fold.after + fold.skipped) {
     held = copy - fold.skipped;
   } else if (fold.skipped > 0 && copy > fold.after) {
-    held = fold.after;
-    repeat = copy - fold.after;
+    const std::int32_t k = copy - fold.after - 1;
+    held = fold.after - fold.cycle + 1 + k % fold.cycle;
+    repeat = k / fold.cycle + 1;
   }
   return {in_first_copy + held * program_->sections[at(section)].stride, copy, repeat * fold.period};
 }

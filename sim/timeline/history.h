@@ -3,7 +3,8 @@
 // the same answers.
 //
 // Copies are counted as a person counts them: the program holds copies 0..h-1 of a section; when the engine jumped over s copies
-// after copy a, held copy c > a is copy c + s of the step, and copies a+1..a+s are copy a again, one period later each. Layer
+// after copy a, held copy c > a is copy c + s of the step, and copies a+1..a+s are the n copies up to a over and over again, one
+// period later each time (n is the jump's cycle, mostly 1). Layer
 // numbers continue at the distance that copy 1 has from copy 0 (+1 forward, -1 backward); activities behind a section carry the
 // layer of the model.
 #pragma once
@@ -72,8 +73,6 @@ class History {
   [[nodiscard]] Instance referred(const Instance& from, ActivityId other) const;
   /// The execution in copy `copy` (counting every repetition) of an activity given as it stands in the first copy.
   [[nodiscard]] Instance copy_of(ActivityId in_first_copy, std::int32_t section, std::int32_t copy) const;
-  /// All copies of section `section` that stand for held copy `copy`: itself, and those jumped over after it.
-  [[nodiscard]] std::int32_t copies_of(std::int32_t section, std::int32_t copy) const;
   [[nodiscard]] std::int32_t section_of(ActivityId activity) const { return section_of_[at(activity)]; }  // kNone outside
 
   /// The cause that ended last; of several at one instant the lane's predecessor, then the lowest activity.
@@ -91,8 +90,9 @@ class History {
 
  private:
   struct Fold {  // of one section
-    std::int32_t after = -1, skipped = 0;
+    std::int32_t after = -1, skipped = 0, cycle = 1;
     Picoseconds period = 0;
+    [[nodiscard]] bool repeats(std::int32_t held) const { return skipped > 0 && held > after - cycle && held <= after; }
     std::int32_t layer_step = 0;
   };
   template <class Value>
@@ -114,23 +114,24 @@ class History {
 
 template <class Visit>
 void History::visit_lane(LaneId lane, Visit&& visit) const {
+  const std::vector<engine::Slot>& slots = program_->slots;
   for (SlotId slot = program_->first_of_lane[at(lane)]; slot != kNone;) {
-    const Instance here = held(program_->slots[at(slot)].activity);
+    const Instance here = held(slots[at(slot)].activity);
     const std::int32_t section = section_of_[at(here.activity)];
-    // The slots of one copy of a section stand together on a lane; where the engine jumped, they are repeated as a whole.
-    SlotId next = slot;
-    std::int32_t repeats = 1;
-    ActivityId bound = here.activity + 1;
-    if (section != kNone) {
-      const engine::Section& s = program_->sections[at(section)];
-      const std::int32_t copy = (here.activity - s.first) / s.stride;
-      repeats = copies_of(section, copy);
-      bound = s.first + (copy + 1) * s.stride;
+    const engine::Section* s = section == kNone ? nullptr : &program_->sections[at(section)];
+    if (s == nullptr || !folds_[at(section)].repeats((here.activity - s->first) / s->stride)) {
+      visit(slot, here);
+      slot = slots[at(slot)].next;
+      continue;
     }
-    for (std::int32_t k = 0; k < repeats; ++k) {
-      const Picoseconds shift = k == 0 ? 0 : k * folds_[at(section)].period;
-      for (next = slot; next != kNone && program_->slots[at(next)].activity < bound; next = program_->slots[at(next)].next) {
-        visit(next, Instance{program_->slots[at(next)].activity, here.copy + k, shift});
+    // The slots of a cycle's copies stand together on a lane; they are repeated as a whole.
+    const Fold& fold = folds_[at(section)];
+    const ActivityId bound = s->first + (fold.after + 1) * s->stride;
+    SlotId next = slot;
+    for (std::int32_t k = 0; k <= fold.skipped / fold.cycle; ++k) {
+      for (next = slot; next != kNone && slots[at(next)].activity < bound; next = slots[at(next)].next) {
+        const std::int32_t copy = (slots[at(next)].activity - s->first) / s->stride;
+        visit(next, Instance{slots[at(next)].activity, copy + k * fold.cycle, k * fold.period});
       }
     }
     slot = next;
@@ -140,13 +141,16 @@ void History::visit_lane(LaneId lane, Visit&& visit) const {
 template <class Visit>
 void History::visit_activity(ActivityId activity, Visit&& visit) const {
   Instance i = held(activity);
+  visit(i);
   const std::int32_t section = section_of_[at(activity)];
-  const engine::Section* s = section == kNone ? nullptr : &program_->sections[at(section)];
-  const std::int32_t repeats = s == nullptr ? 1 : copies_of(section, (activity - s->first) / s->stride);
-  for (std::int32_t k = 0; k < repeats; ++k) {
+  if (section == kNone) return;
+  const engine::Section& s = program_->sections[at(section)];
+  const Fold& fold = folds_[at(section)];
+  if (!fold.repeats((activity - s.first) / s.stride)) return;
+  for (std::int32_t k = 0; k < fold.skipped / fold.cycle; ++k) {
+    i.copy += fold.cycle;
+    i.shift += fold.period;
     visit(i);
-    ++i.copy;
-    if (s != nullptr) i.shift += folds_[at(section)].period;
   }
 }
 

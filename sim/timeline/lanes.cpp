@@ -22,6 +22,10 @@ std::string_view name_of(LaneKind kind) {
       return "cp 2";
     case LaneKind::kCpSecondReceive:
       return "cp 2 receive";
+    case LaneKind::kCpThird:
+      return "cp dkv";
+    case LaneKind::kCpThirdReceive:
+      return "cp dkv receive";
     case LaneKind::kTp:
       return "tp";
     case LaneKind::kDpReduce:

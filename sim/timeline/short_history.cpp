@@ -11,6 +11,9 @@ struct Cut {
   Picoseconds total = 0;  // what they move forward by, earlier cuts included
 };
 
+/// What is left out of a jump: all cycles but one.
+Picoseconds cut_of(const engine::Jump& jump) { return (jump.skipped / jump.cycle - 1) * jump.period; }
+
 /// When a held copy of a section began.
 Picoseconds began_at(const engine::Run& run, const engine::Section& section, std::int32_t copy) {
   const ActivityId marker = section.first + copy * section.stride + section.marker;
@@ -27,10 +30,10 @@ ShortHistory::ShortHistory(const History& full) : full_(&full) {
   for (const engine::Jump& jump : run.jumps) {
     jump_of_[static_cast<std::size_t>(jump.section)] = jump;
     const engine::Section& s = program.sections[static_cast<std::size_t>(jump.section)];
-    const Picoseconds began = began_at(run, s, jump.after);
-    // What the engine had done at the jump happened at most one period after the copy's beginning; what it did later is at least
+    const Picoseconds began = began_at(run, s, jump.after - jump.cycle + 1);
+    // The engine jumped one period after the cycle's beginning; what it did later is at least
     // all skipped periods behind. Nothing outside the section happens in between: the skipped copies are alike.
-    cuts.push_back({began + jump.period, (jump.skipped - 1) * jump.period});
+    cuts.push_back({began + jump.period, cut_of(jump)});
   }
   std::sort(cuts.begin(), cuts.end(), [](const Cut& a, const Cut& b) { return a.after < b.after; });
   for (std::size_t i = 1; i < cuts.size(); ++i) cuts[i].total += cuts[i - 1].total;
@@ -54,7 +57,7 @@ ShortHistory::ShortHistory(const History& full) : full_(&full) {
       const engine::Section& s = program.sections[static_cast<std::size_t>(section)];
       const std::int32_t copy = (static_cast<ActivityId>(a) - s.first) / s.stride;
       const Picoseconds began = began_at(run, s, jump.after);
-      time -= cut_before(began) + (copy > jump.after ? (jump.skipped - 1) * jump.period : 0);
+      time -= copy > jump.after ? cut_before(began) + cut_of(jump) : std::min(cut_before(time), cut_before(began));
     };
     shorten(run_.start[a]);
     shorten(run_.end[a]);
@@ -64,7 +67,7 @@ ShortHistory::ShortHistory(const History& full) : full_(&full) {
   }
   run_.makespan = run.makespan - (cuts.empty() ? 0 : cuts.back().total);
   for (engine::Jump jump : run.jumps) {
-    jump.skipped = std::min(jump.skipped, 1);
+    jump.skipped = std::min(jump.skipped, jump.cycle);
     run_.jumps.push_back(jump);
   }
   short_ = std::make_unique<const History>(program, run_);
@@ -74,7 +77,8 @@ std::int32_t ShortHistory::weight(const Instance& i) const {
   const std::int32_t section = full_->section_of(i.activity);
   if (section == kNone) return 1;
   const engine::Jump& jump = jump_of_[static_cast<std::size_t>(section)];
-  return jump.skipped > 0 && i.copy == jump.after + 1 ? jump.skipped : 1;
+  const bool kept = i.copy > jump.after && i.copy <= jump.after + jump.cycle;
+  return jump.skipped > 0 && kept ? jump.skipped / jump.cycle : 1;
 }
 
 Instance ShortHistory::full_instance(const Instance& i, std::int32_t n) const {
@@ -83,8 +87,8 @@ Instance ShortHistory::full_instance(const Instance& i, std::int32_t n) const {
   const engine::Jump& jump = jump_of_[static_cast<std::size_t>(section)];
   const engine::Section& s = full_->program().sections[static_cast<std::size_t>(section)];
   const ActivityId in_first = s.first + (i.activity - s.first) % s.stride;
-  const std::int32_t copy = jump.skipped > 0 && i.copy > jump.after + 1 ? i.copy + jump.skipped - 1 : i.copy;
-  return full_->copy_of(in_first, section, copy + n);
+  const bool behind = jump.skipped > 0 && i.copy > jump.after + jump.cycle;
+  return full_->copy_of(in_first, section, behind ? i.copy + jump.skipped - jump.cycle : i.copy + n * jump.cycle);
 }
 
 Instance ShortHistory::met_by(const Instance& from, std::int32_t n, const Instance& other) const {

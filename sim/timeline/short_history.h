@@ -1,6 +1,6 @@
-// A folded run with its skipped copies kept short: of each jump only the first skipped copy remains, and stands for all of them.
-// Everything behind it is moved forward. What is charged in that copy counts `weight` times; so the cost of an answer depends on
-// the copies that the program holds, not on those it stands for. Internal to exposure.
+// A folded run with its skipped copies kept short: of each jump only the first cycle of skipped copies (mostly one copy) remains,
+// and stands for all of them. Everything behind it is moved forward. What is charged in these copies counts `weight` times; so
+// the cost of an answer depends on the copies that the program holds, not on those it stands for. Internal to exposure.
 #pragma once
 
 #include <memory>

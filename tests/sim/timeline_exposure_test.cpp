@@ -281,5 +281,44 @@ TEST(Exposure, FoldedStepsAreChargedLikeTheStepsWrittenOut) {
   EXPECT_EQ(answer.kernels, 20);
 }
 
+TEST(Exposure, CyclesOfSeveralCopiesAreChargedLikeTheStepsWrittenOut) {
+  // Copy c: a message that the kernel waits for. Cycle of two copies, 30 ps: messages [0,6) and [12,20), kernels [6,14) and
+  // [20,30). A cycle has 18 of compute, exposed 6 + 6 ([0,6) and [14,20)); hidden 2 ([12,14)). Ten copies: 90 and 60.
+  const auto scene = [](std::int32_t held, std::int32_t skipped) {
+    Script s;
+    for (std::int32_t c = 0; c < held; ++c) {
+      const engine::ActivityId message = s.ring(1, 0, 6, c);
+      s.builder.wait(s.kernel(0, 8, Work::kAttention, LaneKind::kCompute, c), message);
+    }
+    if (skipped > 0) s.builder.section({0, 2, held, held + skipped, 0});
+    Scene result(s);
+    for (std::int32_t c = 0; c < held; ++c) {
+      const std::int32_t copy = skipped > 0 && c > 1 ? c + skipped : c;
+      const std::size_t message = static_cast<std::size_t>(2 * c);
+      const std::size_t slot = static_cast<std::size_t>(3 * c);
+      const Picoseconds begin = copy / 2 * 30;
+      const bool odd = copy % 2 == 1;
+      result.run.start[message] = begin + (odd ? 12 : 0);
+      result.run.end[message] = begin + (odd ? 20 : 6);
+      result.run.start[message + 1] = result.run.end[message];
+      result.run.end[message + 1] = begin + (odd ? 30 : 14);
+      result.run.posted[slot] = result.run.posted[slot + 1] = result.run.start[message];
+      result.run.posted[slot + 2] = result.run.start[message + 1];
+    }
+    if (skipped > 0) result.run.jumps.push_back({0, 1, skipped, 30, 2});
+    result.run.makespan = 150;
+    return result;
+  };
+  const RankAnswer expected = scene(10, 0).answer();
+  const RankAnswer answer = scene(4, 6).answer();
+  EXPECT_EQ(expected.parts.compute, 90);
+  EXPECT_EQ(expected.parts.exposed_cp, 60);
+  EXPECT_EQ(answer.parts, expected.parts);
+  EXPECT_EQ(answer.rows, expected.rows);
+  EXPECT_EQ(answer.kernels, 10);
+  ASSERT_EQ(answer.charges.size(), 10u);
+  for (std::size_t c = 0; c < 10; ++c) EXPECT_EQ(answer.charges[c].end, expected.charges[c].end);
+}
+
 }  // namespace
 }  // namespace cpfit::timeline

@@ -140,6 +140,36 @@ TEST(Lanes, FoldedBlocksAreTheBlocksWrittenOut) {
   }
 }
 
+TEST(History, ACycleOfTwoCopiesIsRepeatedAsAWhole) {
+  // Kernels of eight layers, cycle 2: copies 0 and 1 start at 0 and 10, every cycle 25 later. Four copies are held; four are
+  // skipped after copy 1, so held copies 2 and 3 are copies 6 and 7, at 75 and 85.
+  Script s;
+  for (std::int32_t l = 0; l < 4; ++l) s.kernel(0, 5, Work::kGemm, LaneKind::kCompute, l);
+  s.builder.section({0, 1, 4, 8, 0});
+  const engine::Program program = s.builder.take();
+  engine::Run run = by_hand(program);
+  run.start = {0, 10, 75, 85};
+  run.end = {5, 16, 80, 91};
+  run.posted = run.start;
+  run.makespan = 91;
+  run.jumps.push_back({0, 1, 4, 25, 2});
+  const History history(program, run);
+  const std::vector<LaneSpan> spans = timeline_of(history).lanes[0].spans;
+  ASSERT_EQ(spans.size(), 8u);
+  for (std::int32_t c = 0; c < 8; ++c) {
+    const LaneSpan& span = spans[static_cast<std::size_t>(c)];
+    EXPECT_EQ(span.start, c / 2 * 25 + c % 2 * 10);
+    EXPECT_EQ(span.end - span.start, 5 + c % 2);
+    EXPECT_EQ(span.copy, c);
+    EXPECT_EQ(span.layer, c);
+  }
+  EXPECT_EQ(history.referred({1, 5, 50}, 0), (Instance{0, 4, 50}));
+  EXPECT_EQ(history.referred({2, 6, 0}, 1), (Instance{1, 5, 50}));
+  std::vector<std::int32_t> copies;
+  history.visit_activity(0, [&](const Instance& i) { copies.push_back(i.copy); });
+  EXPECT_EQ(copies, (std::vector<std::int32_t>{0, 2, 4}));
+}
+
 TEST(History, CopiesReferToTheCopyBefore) {
   const engine::Program program = blocks(3, true, 7);
   engine::Run run = by_hand(program);
