@@ -22,6 +22,8 @@ struct AttentionSchedule::Ring {
   std::vector<std::int32_t> ranks;  // (ring ranks)
   const std::vector<RingRankTimes>& times;
   bool backward = false;
+  std::size_t window = 1;  // ranks of an inner ring; all of them where there is but one
+  bool reversed = false;   // messages go to the previous rank
 
   [[nodiscard]] std::size_t size() const { return ranks.size(); }
   [[nodiscard]] std::size_t steps() const { return (backward ? times[0].backward : times[0].forward).size(); }
@@ -32,7 +34,19 @@ struct AttentionSchedule::Ring {
     return (backward ? times[position].backward_merge : times[position].forward_merge)[step];
   }
   [[nodiscard]] std::size_t next(std::size_t position, std::size_t by = 1) const { return (position + by) % size(); }
-  [[nodiscard]] std::size_t previous(std::size_t position) const { return (position + size() - 1) % size(); }
+  /// Where the (inner) ring's messages go.
+  [[nodiscard]] std::size_t target(std::size_t position) const {
+    return position / window * window + (position % window + (reversed ? window - 1 : 1)) % window;
+  }
+  [[nodiscard]] bool begins_window(std::size_t step) const { return step % window == 0; }
+  [[nodiscard]] bool ends_window(std::size_t step) const { return step % window == window - 1; }
+};
+
+/// K and V between the steps of a ring with two slots, by position: messages posted, and those that brought what is here.
+struct AttentionSchedule::KvOnTheWay {
+  explicit KvOnTheWay(std::size_t size)
+      : inner(size, kNone), inner_arrived(size, kNone), outer(size, kNone), outer_arrived(size, kNone) {}
+  std::vector<ActivityId> inner, inner_arrived, outer, outer_arrived;
 };
 
 AttentionSchedule::AttentionSchedule(const ScreenContext& context, const Recipe& recipe, const OperatorTimes& times,
@@ -43,10 +57,6 @@ AttentionSchedule::AttentionSchedule(const ScreenContext& context, const Recipe&
       writer_(writer),
       traffic_(cp_traffic(context.model, context.training, recipe, context.rules)),
       tensors_(cp_tensors(context.model, context.training, recipe)) {}
-
-const std::vector<RingRankTimes>& AttentionSchedule::times_of(bool windowed) const {
-  return windowed ? times_.windowed_ring : times_.full_ring;
-}
 
 TagId AttentionSchedule::step_tag(const char* name, std::size_t step, Work work, const Place& at, TrafficAxis axis) {
   return writer_.tag(std::string(name) + " " + std::to_string(step), work, at, axis);
@@ -80,42 +90,43 @@ void AttentionSchedule::exchange(const std::vector<std::int32_t>& ranks, const C
   }
 }
 
-void AttentionSchedule::forward(const std::vector<std::int32_t>& ranks, const Place& at, bool windowed) {
-  exchange(ranks, traffic_.forward, 3, "exchange q k v", at);
+AttentionSchedule::Ring AttentionSchedule::ring_of(const std::vector<std::int32_t>& ranks, std::size_t first, bool windowed,
+                                                   bool backward) const {
   // After a head exchange over u neighbours the ring joins every u-th rank.
   const auto u = static_cast<std::size_t>(a2a_ranks(recipe_));
-  for (std::size_t lane = 0; lane < u; ++lane) {
-    Ring ring{{}, times_of(windowed), false};
-    for (std::size_t i = lane; i < ranks.size(); i += u) ring.ranks.push_back(ranks[i]);
-    ring_forward(ring, at);
-  }
+  Ring ring{{}, windowed ? times_.windowed_ring : times_.full_ring, backward};
+  for (std::size_t i = first; i < ranks.size(); i += u) ring.ranks.push_back(ranks[i]);
+  ring.window = recipe_.cp_comm == CpComm::kDoubleRing ? static_cast<std::size_t>(traffic_.inner) : ring.ranks.size();
+  ring.reversed = backward && context_.rules.reverse_ring_in_backward;
+  return ring;
+}
+
+void AttentionSchedule::forward(const std::vector<std::int32_t>& ranks, const Place& at, bool windowed) {
+  exchange(ranks, traffic_.forward, 3, "exchange q k v", at);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(a2a_ranks(recipe_)); ++i)
+    ring_forward(ring_of(ranks, i, windowed, false), at);
   exchange(ranks, traffic_.forward, 1, "exchange out", at);
 }
 
 void AttentionSchedule::backward(const std::vector<std::int32_t>& ranks, const Place& at, bool windowed) {
   exchange(ranks, traffic_.backward, 1, "exchange dout", at);
-  const auto u = static_cast<std::size_t>(a2a_ranks(recipe_));
-  for (std::size_t lane = 0; lane < u; ++lane) {
-    Ring ring{{}, times_of(windowed), true};
-    for (std::size_t i = lane; i < ranks.size(); i += u) ring.ranks.push_back(ranks[i]);
-    ring_backward(ring, at);
-  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(a2a_ranks(recipe_)); ++i)
+    ring_backward(ring_of(ranks, i, windowed, true), at);
   exchange(ranks, traffic_.backward, 3, "exchange dq dk dv", at);
 }
 
 void AttentionSchedule::ring_forward(const Ring& ring, const Place& at) {
   const RuleSet& rules = context_.rules;
-  if (recipe_.cp_comm == CpComm::kDoubleRing) {
-    double_ring(ring, at, traffic_.forward);
-  } else if (traffic_.forward.gather.value() > 0.0 && rules.kv_exchange != KvExchange::kAllGatherOnce) {
+  if (traffic_.forward.gather.value() > 0.0 && rules.kv_exchange != KvExchange::kAllGatherOnce) {
     const Transfer gather = writer_.network().collective(CollectiveKind::kAllGather, group_shapes(recipe_).cp_inner, ring.ranks,
                                                          traffic_.forward.gather);
     writer_.waited_collective(ring.ranks, LaneKind::kCpSecond, writer_.tag("gather k v", Work::kCollective, at, TrafficAxis::kCp),
                               gather, at);
     for (std::size_t p = 0; p < ring.size(); ++p) attention(ring, p, 0, LaneKind::kCompute, at);
-  } else if (ring.size() == 1 || traffic_.ring == 1) {
-    for (std::size_t p = 0; p < ring.size(); ++p) attention(ring, p, 0, LaneKind::kCompute, at);
-  } else if (rules.ring_buffers == RingBuffers::kAllSteps && rules.kv_exchange == KvExchange::kRing) {
+  } else if (ring.size() == 1) {
+    attention(ring, 0, 0, LaneKind::kCompute, at);
+  } else if (rules.ring_buffers == RingBuffers::kAllSteps && rules.kv_exchange == KvExchange::kRing &&
+             ring.window == ring.size()) {
     prefetching_forward(ring, at);
   } else {
     two_slot_forward(ring, at);
@@ -125,9 +136,7 @@ void AttentionSchedule::ring_forward(const Ring& ring, const Place& at) {
 void AttentionSchedule::ring_backward(const Ring& ring, const Place& at) {
   const RuleSet& rules = context_.rules;
   const CpPhaseTraffic& phase = traffic_.backward;
-  if (recipe_.cp_comm == CpComm::kDoubleRing) {
-    double_ring(ring, at, phase);
-  } else if (phase.gather.value() > 0.0 && rules.kv_exchange != KvExchange::kAllGatherOnce) {
+  if (phase.gather.value() > 0.0 && rules.kv_exchange != KvExchange::kAllGatherOnce) {
     const GroupShape shape = group_shapes(recipe_).cp_inner;
     const Transfer gather = writer_.network().collective(CollectiveKind::kAllGather, shape, ring.ranks, phase.gather);
     const Transfer scatter = writer_.network().collective(CollectiveKind::kReduceScatter, shape, ring.ranks, phase.scatter);
@@ -136,8 +145,8 @@ void AttentionSchedule::ring_backward(const Ring& ring, const Place& at) {
     for (std::size_t p = 0; p < ring.size(); ++p) attention(ring, p, 0, LaneKind::kCompute, at);
     writer_.waited_collective(ring.ranks, LaneKind::kCpSecond,
                               writer_.tag("scatter dk dv", Work::kCollective, at, TrafficAxis::kCp), scatter, at);
-  } else if (ring.size() == 1 || traffic_.ring == 1) {
-    for (std::size_t p = 0; p < ring.size(); ++p) attention(ring, p, 0, LaneKind::kCompute, at);
+  } else if (ring.size() == 1) {
+    attention(ring, 0, 0, LaneKind::kCompute, at);
   } else if (phase.homecoming.value() > 0.0) {
     homecoming_backward(ring, at);
   } else {
@@ -196,49 +205,78 @@ void AttentionSchedule::prefetching_forward(const Ring& ring, const Place& at) {
   }
 }
 
+ActivityId AttentionSchedule::posted_message(const Ring& ring, std::size_t from, std::size_t to, const Wire& wire,
+                                             ActivityId here, ActivityId there, const Place& at) {
+  const std::int32_t sender = ring.ranks[from], receiver = ring.ranks[to];
+  const Transfer transfer = writer_.network().message(sender, receiver, wire.bytes, wire.messages);
+  const ActivityId sent = writer_.message(sender, receiver, wire.send, wire.receive, wire.tag, transfer, at);
+  engine::ProgramBuilder& program = writer_.program();
+  const engine::LaneId send = writer_.lane(sender, wire.send), receive = writer_.lane(receiver, wire.receive);
+  program.wait(sent, send, writer_.last(sender));
+  program.wait(sent, send, here);
+  program.wait(sent, receive, writer_.last(receiver));
+  program.wait(sent, receive, there);
+  return sent;
+}
+
+/// PyTorch: all K and V gathered at once, behind the first step.
+ActivityId AttentionSchedule::gather_once(const Ring& ring, Bytes bytes, const Place& at) {
+  const Transfer transfer =
+      writer_.network().collective(CollectiveKind::kAllGather, group_shapes(recipe_).cp_ring, ring.ranks, bytes);
+  return writer_.collective(ring.ranks, LaneKind::kCpSend, writer_.tag("gather k v", Work::kCollective, at, TrafficAxis::kCp),
+                            transfer, at);
+}
+
+/// Messages of one step of two slots: inside the window the KV of this step goes on; at a window's first step the KV that the
+/// next window begins with leaves for it, and has the whole window to arrive.
+void AttentionSchedule::send_kv(const Ring& ring, std::size_t step, Bytes inner, Bytes outer, KvOnTheWay& kv, const Place& at) {
+  const int messages = traffic_.forward.messages_per_hop;
+  if (ring.begins_window(step) && step + ring.window < ring.size()) {
+    const Wire wire{LaneKind::kCpSecond, LaneKind::kCpSecondReceive,
+                    step_tag("send kv outer", step / ring.window, Work::kMessage, at, TrafficAxis::kCp), outer, messages};
+    for (std::size_t p = 0; p < ring.size(); ++p) {
+      const std::size_t q = ring.next(p, ring.window);
+      kv.outer[p] = posted_message(ring, p, q, wire, kv.outer_arrived[p], kv.outer_arrived[q], at);
+    }
+  }
+  if (ring.ends_window(step)) return;
+  const Wire wire{LaneKind::kCpSend, LaneKind::kCpReceive, step_tag("send kv", step, Work::kMessage, at, TrafficAxis::kCp), inner,
+                  messages};
+  for (std::size_t p = 0; p < ring.size(); ++p) {
+    const std::size_t q = ring.target(p);
+    kv.inner[p] = posted_message(ring, p, q, wire, kv.inner_arrived[p], kv.inner_arrived[q], at);
+  }
+}
+
+/// The next step's kernels wait for the KV they work on, and their stream for both requests of the exchange.
+void AttentionSchedule::wait_kv(const Ring& ring, std::size_t step, KvOnTheWay& kv) {
+  const bool edge = ring.ends_window(step);
+  if (edge && step + 1 == ring.size()) return;
+  for (std::size_t p = 0; p < ring.size(); ++p) {
+    const std::size_t q = edge ? ring.next(p, ring.window) : ring.target(p);
+    const ActivityId sent = edge ? kv.outer[p] : kv.inner[p];
+    if (edge) kv.outer_arrived[q] = sent;
+    kv.inner_arrived[q] = sent;
+    writer_.gate(ring.ranks[q], sent);
+    if (!edge) writer_.gate(ring.ranks[p], sent);
+  }
+}
+
 void AttentionSchedule::two_slot_forward(const Ring& ring, const Place& at) {
   const CpPhaseTraffic& phase = traffic_.forward;
-  engine::ProgramBuilder& program = writer_.program();
-  const std::size_t r = ring.size();
   const bool gathered = phase.gather.value() > 0.0;
-  ActivityId gather = kNone;
-  if (gathered) {
-    const Transfer transfer =
-        writer_.network().collective(CollectiveKind::kAllGather, group_shapes(recipe_).cp_ring, ring.ranks, phase.gather);
-    gather = writer_.collective(ring.ranks, LaneKind::kCpSend, writer_.tag("gather k v", Work::kCollective, at, TrafficAxis::kCp),
-                                transfer, at);
-  }
-  std::vector<ActivityId> sent(r, kNone), arrived(r, kNone);
-  for (std::size_t step = 0; step < r; ++step) {
-    const bool sends = !gathered && step + 1 < r;
-    if (sends) {
-      const TagId tag = step_tag("send kv", step, Work::kMessage, at, TrafficAxis::kCp);
-      for (std::size_t p = 0; p < r; ++p) {
-        const std::int32_t from = ring.ranks[p], to = ring.ranks[ring.next(p)];
-        const Transfer transfer = writer_.network().message(from, to, phase.first_message, phase.messages_per_hop);
-        sent[p] = writer_.message(from, to, LaneKind::kCpSend, LaneKind::kCpReceive, tag, transfer, at);
-        const engine::LaneId send = writer_.lane(from, LaneKind::kCpSend), receive = writer_.lane(to, LaneKind::kCpReceive);
-        program.wait(sent[p], send, writer_.last(from));
-        program.wait(sent[p], send, arrived[p]);
-        program.wait(sent[p], receive, writer_.last(to));
-        program.wait(sent[p], receive, arrived[ring.next(p)]);
-      }
-    }
-    for (std::size_t p = 0; p < r; ++p) {
+  const ActivityId gather = gathered ? gather_once(ring, phase.gather, at) : kNone;
+  KvOnTheWay kv(ring.size());
+  for (std::size_t step = 0; step < ring.size(); ++step) {
+    if (!gathered) send_kv(ring, step, tensors_.kv, tensors_.kv, kv, at);
+    for (std::size_t p = 0; p < ring.size(); ++p) {
       if (ring.kernel(p, step) > 0) {
         attention(ring, p, step, LaneKind::kCompute, at);
         merge(ring, p, ring.merge(p, step), at);
       }
       if (gathered && step == 0) writer_.gate(ring.ranks[p], gather);
     }
-    if (sends) {
-      for (std::size_t p = 0; p < r; ++p) {
-        const std::size_t q = ring.next(p);
-        arrived[q] = sent[p];
-        writer_.gate(ring.ranks[q], sent[p]);
-        writer_.gate(ring.ranks[p], sent[p]);  // both requests are waited for
-      }
-    }
+    if (!gathered) wait_kv(ring, step, kv);
   }
 }
 
@@ -246,7 +284,6 @@ void AttentionSchedule::waiting_backward(const Ring& ring, const Place& at) {
   const CpPhaseTraffic& phase = traffic_.backward;
   engine::ProgramBuilder& program = writer_.program();
   const std::size_t r = ring.size();
-  const bool reversed = context_.rules.reverse_ring_in_backward;
   std::vector<ActivityId> sent(r, kNone);
   for (std::size_t step = 0; step < r; ++step) {
     const bool last = step + 1 == r;
@@ -256,7 +293,7 @@ void AttentionSchedule::waiting_backward(const Ring& ring, const Place& at) {
                                          : "send kv dkv",
                                step, Work::kMessage, at, TrafficAxis::kCp);
     for (std::size_t p = 0; p < r; ++p) {
-      const std::int32_t from = ring.ranks[p], to = ring.ranks[reversed ? ring.previous(p) : ring.next(p)];
+      const std::int32_t from = ring.ranks[p], to = ring.ranks[ring.target(p)];
       const Transfer transfer = writer_.network().message(from, to, bytes, phase.messages_per_hop);
       sent[p] = writer_.message(from, to, LaneKind::kCpSend, LaneKind::kCpReceive, tag, transfer, at);
       program.wait(sent[p], writer_.lane(from, LaneKind::kCpSend), writer_.last(from));
@@ -266,9 +303,8 @@ void AttentionSchedule::waiting_backward(const Ring& ring, const Place& at) {
       if (ring.kernel(p, step) > 0) attention(ring, p, step, LaneKind::kCompute, at);
     }
     for (std::size_t p = 0; p < r; ++p) {
-      const std::size_t q = reversed ? ring.previous(p) : ring.next(p);
       writer_.gate(ring.ranks[p], sent[p]);
-      writer_.gate(ring.ranks[q], sent[p]);
+      writer_.gate(ring.ranks[ring.target(p)], sent[p]);
     }
     for (std::size_t p = 0; p < r; ++p) merge(ring, p, ring.merge(p, step), at);
   }
@@ -276,125 +312,32 @@ void AttentionSchedule::waiting_backward(const Ring& ring, const Place& at) {
 
 void AttentionSchedule::homecoming_backward(const Ring& ring, const Place& at) {
   const CpPhaseTraffic& phase = traffic_.backward;
-  engine::ProgramBuilder& program = writer_.program();
-  const std::size_t r = ring.size();
-  const bool reversed = context_.rules.reverse_ring_in_backward;
   const bool gathered = phase.gather.value() > 0.0;
-  const Bytes dkv = phase.homecoming;
-  const LaneKind dkv_send = context_.rules.shared_dkv_communicator ? LaneKind::kCpSend : LaneKind::kCpSecond;
-  const LaneKind dkv_receive = context_.rules.shared_dkv_communicator ? LaneKind::kCpReceive : LaneKind::kCpSecondReceive;
-  ActivityId gather = kNone;
-  if (gathered) {
-    const Transfer transfer =
-        writer_.network().collective(CollectiveKind::kAllGather, group_shapes(recipe_).cp_ring, ring.ranks, phase.gather);
-    gather = writer_.collective(ring.ranks, LaneKind::kCpSend, writer_.tag("gather k v", Work::kCollective, at, TrafficAxis::kCp),
-                                transfer, at);
-  }
-  std::vector<ActivityId> kv(r, kNone), kv_arrived(r, kNone), home(r, kNone), home_arrived(r, kNone);
-  const auto target = [&](std::size_t p) { return reversed ? ring.previous(p) : ring.next(p); };
-  const auto post = [&](std::size_t p, LaneKind send, LaneKind receive, TagId tag, Bytes bytes, ActivityId needed) {
-    const std::int32_t from = ring.ranks[p], to = ring.ranks[target(p)];
-    const Transfer transfer = writer_.network().message(from, to, bytes, phase.messages_per_hop);
-    const ActivityId sent = writer_.message(from, to, send, receive, tag, transfer, at);
-    program.wait(sent, writer_.lane(from, send), writer_.last(from));
-    program.wait(sent, writer_.lane(from, send), needed);
-    program.wait(sent, writer_.lane(to, receive), writer_.last(to));
-    return sent;
-  };
-  for (std::size_t step = 0; step < r; ++step) {
-    const bool sends = !gathered && step + 1 < r;
-    if (sends) {
-      const TagId tag = step_tag("send kv", step, Work::kMessage, at, TrafficAxis::kCp);
-      for (std::size_t p = 0; p < r; ++p)
-        kv[p] = post(p, LaneKind::kCpSend, LaneKind::kCpReceive, tag, tensors_.kv, kv_arrived[p]);
-    }
-    for (std::size_t p = 0; p < r; ++p) {
+  const bool shared = context_.rules.shared_dkv_communicator;
+  const ActivityId gather = gathered ? gather_once(ring, phase.gather, at) : kNone;
+  const bool fp32 = context_.rules.dkv_wire == DkvWire::kFp32;
+  KvOnTheWay kv(ring.size());
+  std::vector<ActivityId> dkv(ring.size(), kNone), dkv_arrived(ring.size(), kNone);
+  for (std::size_t step = 0; step < ring.size(); ++step) {
+    if (!gathered) send_kv(ring, step, tensors_.kv, tensors_.kv, kv, at);
+    for (std::size_t p = 0; p < ring.size(); ++p) {
       if (ring.kernel(p, step) > 0) attention(ring, p, step, LaneKind::kCompute, at);
       if (gathered && step == 0) writer_.gate(ring.ranks[p], gather);
-      writer_.gate(ring.ranks[p], home_arrived[p]);  // the partial dKV that this step's own is added to
+      writer_.gate(ring.ranks[p], dkv_arrived[p]);  // the partial dKV that this step's own is added to
       merge(ring, p, ring.merge(p, step), at);
     }
-    const TagId tag = step_tag("send dkv", step, Work::kMessage, at, TrafficAxis::kCp);
-    for (std::size_t p = 0; p < r; ++p) home[p] = post(p, dkv_send, dkv_receive, tag, dkv, kNone);
-    for (std::size_t p = 0; p < r; ++p) home_arrived[target(p)] = home[p];
-    if (sends) {
-      for (std::size_t p = 0; p < r; ++p) {
-        kv_arrived[target(p)] = kv[p];
-        writer_.gate(ring.ranks[target(p)], kv[p]);
-      }
-    }
+    // In fp32 through the first window, cast to the nominal dtype at its edge (InternEvo); a plain ring is one window.
+    const Wire wire{shared ? LaneKind::kCpSend : LaneKind::kCpThird, shared ? LaneKind::kCpReceive : LaneKind::kCpThirdReceive,
+                    step_tag("send dkv", step, Work::kMessage, at, TrafficAxis::kCp),
+                    fp32 && step < ring.window ? tensors_.kv4 : tensors_.kv, phase.messages_per_hop};
+    const auto next_holder = [&](std::size_t p) {
+      return ring.ends_window(step) && ring.window < ring.size() ? ring.next(ring.target(p), ring.window) : ring.target(p);
+    };
+    for (std::size_t p = 0; p < ring.size(); ++p) dkv[p] = posted_message(ring, p, next_holder(p), wire, kNone, kNone, at);
+    for (std::size_t p = 0; p < ring.size(); ++p) dkv_arrived[next_holder(p)] = dkv[p];
+    if (!gathered) wait_kv(ring, step, kv);
   }
-  for (std::size_t p = 0; p < r; ++p) writer_.gate(ring.ranks[p], home_arrived[p]);
-}
-
-void AttentionSchedule::double_ring(const Ring& ring, const Place& at, const CpPhaseTraffic& phase) {
-  engine::ProgramBuilder& program = writer_.program();
-  const std::size_t r = ring.size();
-  const auto w = static_cast<std::size_t>(traffic_.inner);
-  const std::size_t windows = r / w;
-  std::vector<ActivityId> inner(r, kNone), inner_arrived(r, kNone), outer(r, kNone), outer_arrived(r, kNone);
-  const auto post = [&](std::size_t p, std::size_t q, LaneKind send, LaneKind receive, TagId tag, Bytes bytes, ActivityId here,
-                        ActivityId there) {
-    const std::int32_t from = ring.ranks[p], to = ring.ranks[q];
-    const Transfer transfer = writer_.network().message(from, to, bytes, phase.messages_per_hop);
-    const ActivityId sent = writer_.message(from, to, send, receive, tag, transfer, at);
-    program.wait(sent, writer_.lane(from, send), writer_.last(from));
-    program.wait(sent, writer_.lane(from, send), here);
-    program.wait(sent, writer_.lane(to, receive), writer_.last(to));
-    program.wait(sent, writer_.lane(to, receive), there);
-    return sent;
-  };
-  const auto in_window = [w](std::size_t p) { return p / w * w + (p % w + 1) % w; };
-  for (std::size_t step = 0; step < r; ++step) {
-    const std::size_t window = step / w, inside = step % w;
-    if (inside == 0 && window + 1 < windows) {
-      // The next window's KV has this whole window to arrive.
-      const TagId tag = step_tag("send kv outer", window, Work::kMessage, at, TrafficAxis::kCp);
-      for (std::size_t p = 0; p < r; ++p) {
-        outer[p] = post(p, ring.next(p, w), LaneKind::kCpSecond, LaneKind::kCpSecondReceive, tag, phase.first_message,
-                        outer_arrived[p], outer_arrived[ring.next(p, w)]);
-      }
-    }
-    const bool sends = inside + 1 < w;
-    if (sends) {
-      const TagId tag = step_tag("send kv inner", step, Work::kMessage, at, TrafficAxis::kCp);
-      for (std::size_t p = 0; p < r; ++p) {
-        const std::size_t q = in_window(p);
-        inner[p] =
-            post(p, q, LaneKind::kCpSend, LaneKind::kCpReceive, tag, phase.inner_message, inner_arrived[p], inner_arrived[q]);
-      }
-    }
-    for (std::size_t p = 0; p < r; ++p) {
-      if (ring.kernel(p, step) > 0) {
-        attention(ring, p, step, LaneKind::kCompute, at);
-        merge(ring, p, ring.merge(p, step), at);
-      }
-    }
-    if (sends) {
-      for (std::size_t p = 0; p < r; ++p) {
-        inner_arrived[in_window(p)] = inner[p];
-        writer_.gate(ring.ranks[in_window(p)], inner[p]);
-        writer_.gate(ring.ranks[p], inner[p]);
-      }
-    } else if (window + 1 < windows) {
-      for (std::size_t p = 0; p < r; ++p) {
-        const std::size_t q = ring.next(p, w);
-        outer_arrived[q] = outer[p];
-        inner_arrived[q] = outer[p];
-        writer_.gate(ring.ranks[q], outer[p]);
-      }
-    }
-  }
-  if (phase.homecoming.value() > 0.0) {
-    const TagId tag = writer_.tag("send dkv home", Work::kMessage, at, TrafficAxis::kCp);
-    const bool far = windows > 1;
-    for (std::size_t p = 0; p < r; ++p) {
-      const std::size_t q = far ? ring.next(p, w) : in_window(p);
-      const ActivityId home = post(p, q, far ? LaneKind::kCpSecond : LaneKind::kCpSend,
-                                   far ? LaneKind::kCpSecondReceive : LaneKind::kCpReceive, tag, phase.homecoming, kNone, kNone);
-      writer_.gate(ring.ranks[q], home);
-    }
-  }
+  for (std::size_t p = 0; p < ring.size(); ++p) writer_.gate(ring.ranks[p], dkv_arrived[p]);
 }
 
 }  // namespace cpfit::schedule

@@ -33,7 +33,15 @@ class AttentionSchedule {
 
  private:
   struct Ring;
-  [[nodiscard]] const std::vector<RingRankTimes>& times_of(bool windowed) const;
+  struct KvOnTheWay;
+  /// How a message travels: streams at its ends, name, size.
+  struct Wire {
+    engine::LaneKind send, receive;
+    engine::TagId tag;
+    Bytes bytes;
+    std::int32_t messages;
+  };
+  [[nodiscard]] Ring ring_of(const std::vector<std::int32_t>& ranks, std::size_t first, bool windowed, bool backward) const;
   void exchange(const std::vector<std::int32_t>& ranks, const CpPhaseTraffic& phase, std::int32_t count, const char* what,
                 const Place& at);
   void ring_forward(const Ring& ring, const Place& at);
@@ -42,7 +50,12 @@ class AttentionSchedule {
   void two_slot_forward(const Ring& ring, const Place& at);
   void waiting_backward(const Ring& ring, const Place& at);
   void homecoming_backward(const Ring& ring, const Place& at);
-  void double_ring(const Ring& ring, const Place& at, const CpPhaseTraffic& phase);
+  /// Both ends post it from their compute streams; `here` and `there` are what the ends wait for besides.
+  engine::ActivityId posted_message(const Ring& ring, std::size_t from, std::size_t to, const Wire& wire, engine::ActivityId here,
+                                    engine::ActivityId there, const Place& at);
+  engine::ActivityId gather_once(const Ring& ring, Bytes bytes, const Place& at);
+  void send_kv(const Ring& ring, std::size_t step, Bytes inner, Bytes outer, KvOnTheWay& kv, const Place& at);
+  void wait_kv(const Ring& ring, std::size_t step, KvOnTheWay& kv);
   engine::ActivityId attention(const Ring& ring, std::size_t position, std::size_t step, engine::LaneKind lane, const Place& at);
   void merge(const Ring& ring, std::size_t position, engine::Picoseconds time, const Place& at);
   [[nodiscard]] engine::TagId step_tag(const char* name, std::size_t step, engine::Work work, const Place& at,

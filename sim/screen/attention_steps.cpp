@@ -97,7 +97,8 @@ struct StepTimer {
     const bool first_backward = step == (reversed ? last : 0), last_backward = step == (reversed ? 0 : last);
     double forward = 0, backward = 0;
     if (fp32) {
-      forward = (first_forward ? 3.0 : 9.0) * q + (last_forward ? 3.0 * q : 0.0);
+      const bool some_rows = !first_forward && static_cast<double>(kernel.q_len) < shard;
+      forward = (first_forward ? 3.0 : 9.0 + (some_rows ? 4.0 : 0.0)) * q + (last_forward ? 3.0 * q : 0.0);
       backward = (first_backward ? 3.0 : 5.0) * (q + kv) + (last_backward ? 3.0 * (q + kv) : 0.0);
     } else {
       const double halves = (static_cast<double>(kernel.q_len) < shard ? 2.0 * q : 0.0) +

@@ -1,0 +1,175 @@
+// The schedules: turns of a pipeline, what a ring sends and when, and the identities between strategies.
+#include "fixture.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "sim/plan/step_timeline.h"
+#include "sim/schedule/pipeline_order.h"
+#include "sim/timeline/loads.h"
+
+namespace cpfit {
+namespace {
+
+using schedule::stage_turns;
+using schedule::StageTurn;
+
+Recipe pipeline(std::int32_t pp, std::int32_t vpp, Schedule kind) {
+  Recipe recipe;
+  recipe.pp = pp;
+  recipe.vpp = vpp;
+  recipe.schedule = kind;
+  return recipe;
+}
+
+std::string text(const std::vector<StageTurn>& turns) {
+  std::string all;
+  for (const StageTurn& turn : turns)
+    all += (all.empty() ? "" : " ") + std::string(turn.forward ? "F" : "B") + std::to_string(turn.micro_batch) +
+           (turn.chunk > 0 ? "." + std::to_string(turn.chunk) : "");
+  return all;
+}
+
+TEST(PipelineOrder, OneForwardOneBackward) {
+  const Recipe recipe = pipeline(4, 1, Schedule::kOneFOneB);
+  // Stage p runs pp - 1 - p forwards before its first backward.
+  EXPECT_EQ(text(stage_turns(recipe, 3, 3)), "F0 B0 F1 B1 F2 B2");
+  EXPECT_EQ(text(stage_turns(recipe, 2, 3)), "F0 F1 B0 F2 B1 B2");
+  EXPECT_EQ(text(stage_turns(recipe, 0, 3)), "F0 F1 F2 B0 B1 B2");  // fewer micro-batches than stages
+  EXPECT_EQ(text(stage_turns(pipeline(4, 1, Schedule::kGpipe), 3, 3)), "F0 F1 F2 B0 B1 B2");
+}
+
+TEST(PipelineOrder, InterleavedRunsPpMicroBatchesOfAChunk) {
+  const Recipe recipe = pipeline(2, 2, Schedule::kInterleaved);
+  // Last stage: 2*0 + (2-1)*2 = 2 forwards first; chunks backward in reverse.
+  EXPECT_EQ(text(stage_turns(recipe, 1, 2)), "F0 F1 F0.1 B0.1 F1.1 B1.1 B0 B1");
+  // First stage: 2*1 + 2 = 4 forwards first: all of them.
+  EXPECT_EQ(text(stage_turns(recipe, 0, 2)), "F0 F1 F0.1 F1.1 B0.1 B1.1 B0 B1");
+}
+
+TEST(PipelineOrder, EveryTurnComesOnceAndForwardBeforeBackward) {
+  for (const std::int32_t vpp : {1, 2, 4}) {
+    for (std::int32_t stage = 0; stage < 4; ++stage) {
+      std::map<std::pair<std::int32_t, std::int32_t>, int> seen;
+      for (const StageTurn& turn :
+           stage_turns(pipeline(4, vpp, vpp > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB), stage, 8)) {
+        int& count = seen[{turn.micro_batch, turn.chunk}];
+        EXPECT_EQ(count, turn.forward ? 0 : 1);
+        ++count;
+      }
+      EXPECT_EQ(seen.size(), static_cast<std::size_t>(8 * vpp));
+    }
+  }
+}
+
+class StepTest : public ::testing::Test {
+ protected:
+  Scenario scenario = test::llama_on_dgx(1, 32768, 8);
+  RateSet rates = RateSet::defaults();
+
+  /// Runs the recipe without asking the legality rules: identities are tried on strategies that no framework would choose.
+  engine::Run run(const std::string& text, std::optional<schedule::StepProgram>* kept = nullptr,
+                  schedule::StepOptions options = {}) {
+    const Recipe recipe = parse_recipe(text, scenario.base).value();
+    scenario.base = recipe;
+    Workbench bench = Workbench::build(scenario, rates).value();
+    bench.prepare(recipe);
+    const ResolvedLayout layout = resolve_layout(scenario.model, recipe).value();
+    options.fold_layers = false;
+    Outcome<schedule::StepProgram> step = schedule::step_program(bench.context(scenario.training), recipe, layout, options);
+    EXPECT_TRUE(step.ok()) << (step.ok() ? "" : to_text(step.problems()[0]));
+    Outcome<engine::Run> done = engine::run(step->program);
+    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : to_text(done.problems()[0]));
+    if (kept != nullptr) *kept = std::move(step).value();
+    return done.value();
+  }
+  StepTimeline timeline(const std::string& text, schedule::StepOptions options = {}) {
+    const Recipe recipe = parse_recipe(text, scenario.base).value();
+    scenario.base = recipe;
+    Workbench bench = Workbench::build(scenario, rates).value();
+    Outcome<StepTimeline> result = step_timeline(bench, scenario.training, recipe, options);
+    EXPECT_TRUE(result.ok()) << (result.ok() ? "" : to_text(result.problems()[0]));
+    return result.value();
+  }
+  static double bytes_of(const StepTimeline& timeline, engine::TrafficAxis axis) {
+    double bytes = 0;
+    for (const timeline::EdgeLoad& edge : timeline::edge_loads(timeline.history())) bytes += edge.axis == axis ? edge.bytes : 0.0;
+    return bytes;
+  }
+};
+
+TEST_F(StepTest, WithoutContextParallelismThereIsNoRing) {
+  std::optional<schedule::StepProgram> step;
+  (void)run("tp=2,cp=1,pp=1,dp=4", &step);
+  for (const engine::Tag& tag : step->program.tags) EXPECT_NE(tag.axis, engine::TrafficAxis::kCp) << tag.name;
+}
+
+TEST_F(StepTest, RingsSendWhatTheMasterTableSays) {
+  // cp_model.md A.1, cp = 4: TransformerEngine sends 3 KV forward and 6 KV backward per rank, layer and micro-batch. KV = 2 * b *
+  // s/cp * h_kv * d * 2 bytes = 2 * 8192 * 8 * 128 * 2 = 33,554,432. dp = 2, global batch 8: 4 micro-batches; 32 layers; 4 ranks
+  // simulated.
+  const double kv = 33554432.0;
+  EXPECT_EQ(bytes_of(timeline("tp=1,cp=4,pp=1,dp=2"), engine::TrafficAxis::kCp), 4.0 * 32 * 4 * (3 + 6) * kv);
+  // fp32-dKV rings: 3 KV forward; 3 KV and 4 fp32 dKV (twice KV) backward.
+  EXPECT_EQ(
+      bytes_of(timeline("tp=1,cp=4,pp=1,dp=2,framework=ring-flash-attention,state_sharding=none"), engine::TrafficAxis::kCp),
+      4.0 * 32 * 4 * (3 + 3 + 8) * kv);
+}
+
+TEST_F(StepTest, DegenerateHierarchiesAreTheirPlainForms) {
+  EXPECT_EQ(run("tp=1,cp=4,pp=1,dp=2,cp_comm=a2a+p2p,a2a_degree=1").makespan, run("tp=1,cp=4,pp=1,dp=2,cp_comm=p2p").makespan);
+  EXPECT_EQ(run("tp=1,cp=4,pp=1,dp=2,cp_comm=a2a+p2p,a2a_degree=4").makespan, run("tp=1,cp=4,pp=1,dp=2,cp_comm=a2a").makespan);
+  EXPECT_EQ(run("tp=1,cp=4,pp=1,dp=2,cp_comm=double_ring,window=4,framework=internevo").makespan,
+            run("tp=1,cp=4,pp=1,dp=2,cp_comm=p2p,window=1,framework=internevo").makespan);
+}
+
+TEST_F(StepTest, NoStepIsShorterThanItsBounds) {
+  for (const char* recipe : {"tp=1,cp=8,pp=1,dp=1", "tp=2,cp=2,pp=2,dp=1", "tp=1,cp=2,pp=2,dp=2,vpp=2"}) {
+    std::optional<schedule::StepProgram> step;
+    const engine::Run done = run(recipe, &step);
+    // A lane's work one after the other, and what every link carries at its capacity.
+    std::map<engine::LaneId, double> lane;
+    std::vector<double> bytes(step->program.resources.size(), 0.0);
+    for (const engine::Activity& activity : step->program.activities) {
+      const double time = static_cast<double>(activity.fixed) + activity.amount / activity.cap;
+      for (std::int32_t i = 0; i < activity.slots; ++i)
+        lane[step->program.slots[static_cast<std::size_t>(activity.first_slot + i)].lane] += time;
+    }
+    for (const auto& [id, time] : lane) EXPECT_GE(static_cast<double>(done.makespan) * (1 + 1e-12), time) << recipe;
+    for (std::size_t i = 0; i < done.drawn.size(); ++i) {
+      const engine::Resource& resource = step->program.resources[i];
+      if (resource.link == engine::kNone) continue;
+      EXPECT_GE(static_cast<double>(done.makespan) * resource.capacity * (1 + 1e-9), done.drawn[i]) << recipe;
+    }
+  }
+}
+
+TEST_F(StepTest, FoldedReplicasStandForAllOfThem) {
+  // All ranks of one node are alike to the network: simulating each gives the same step as one lane and one replica.
+  schedule::StepOptions every;
+  every.every_rank = true;
+  for (const char* recipe : {"tp=2,cp=2,pp=1,dp=2", "tp=2,cp=2,pp=2,dp=1"}) {
+    EXPECT_NEAR(static_cast<double>(run(recipe, nullptr, every).makespan), static_cast<double>(run(recipe).makespan),
+                1e-6 * static_cast<double>(run(recipe).makespan))
+        << recipe;
+  }
+}
+
+TEST_F(StepTest, ScreenAndTimelineAgreeWhereNothingContends) {
+  for (const char* recipe : {"tp=1,cp=8,pp=1,dp=1", "tp=2,cp=4,pp=1,dp=1", "tp=8,cp=1,pp=1,dp=1", "tp=4,cp=2,pp=1,dp=1",
+                             "tp=1,cp=2,pp=1,dp=4", "tp=1,cp=4,pp=2,dp=1", "tp=1,cp=8,pp=1,dp=1,cp_comm=a2a",
+                             "tp=1,cp=8,pp=1,dp=1,cp_comm=all_gather", "tp=1,cp=8,pp=1,dp=1,cp_comm=a2a+p2p,a2a_degree=2"}) {
+    EXPECT_NEAR(timeline(recipe).ratio(), 1.0, kAgreement) << recipe;
+  }
+}
+
+TEST_F(StepTest, TimeAddsUpOnEveryRank) {
+  const StepTimeline result = timeline("tp=2,cp=2,pp=2,dp=1");
+  const engine::Picoseconds step = result.history().step();
+  for (const timeline::RankAnswer& rank : result.answer.ranks) EXPECT_EQ(rank.parts.total(), step) << rank.rank;
+  EXPECT_NEAR(result.candidate.time.step().value(), engine::to_seconds(step).value(), 1e-11);  // parts are rounded to 2^-42 s
+}
+
+}  // namespace
+}  // namespace cpfit
