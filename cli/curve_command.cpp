@@ -64,6 +64,7 @@ std::optional<Recipe> base_recipe(const CurveArguments& arguments, const Study& 
   }
   PlanOptions options;
   options.crossover = false;
+  options.timeline = false;
   const Outcome<PlanResult> planned = plan(study.scenario, study.rates, options);
   if (!planned.ok()) {
     print_problems(planned.problems());

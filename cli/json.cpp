@@ -16,22 +16,6 @@ namespace {
 /// Bytes are whole numbers for a reader; the model keeps fractions of a byte only on the way.
 std::int64_t whole(Bytes bytes) { return std::llround(bytes.value()); }
 
-Json time_json(const Candidate& candidate) {
-  const TimeBreakdown& time = candidate.time;
-  Json json;
-  json["step_seconds"] = time.step().value();
-  json["compute"] = time.compute.value();
-  json["exposed"] = {{"cp", time.exposed_cp.value()},
-                     {"tp", time.exposed_tp.value()},
-                     {"pp", time.exposed_pp.value()},
-                     {"dp", time.exposed_dp.value()}};
-  json["bubble"] = time.bubble.value();
-  json["launch"] = time.launch.value();
-  json["optimizer"] = time.optimizer.value();
-  json["other"] = time.other.value();
-  return json;
-}
-
 /// Whole bytes that add up to `total` exactly: what rounding leaves over (at most half a byte a part) goes to the largest.
 std::vector<std::int64_t> whole_parts(const std::vector<Bytes>& parts, std::int64_t total) {
   std::vector<std::int64_t> rounded;
@@ -64,6 +48,16 @@ std::string complete(const std::string& short_text) {
   return recipe.ok() ? to_complete_text(*recipe) : short_text;
 }
 
+Json confirmation_json(const TimelineConfirmation& entry) {
+  if (!entry.simulated()) return {{"skipped", entry.skipped}};
+  return {{"step_seconds", entry.step.value()},
+          {"ratio", entry.step / entry.screen_step},
+          {"exposed_cp_seconds", entry.exposed_cp.value()},
+          {"exposed_seconds_per_layer", entry.exposed_per_layer.value()},
+          {"disagreement", entry.disagreement},
+          {"activities", entry.activities}};
+}
+
 /// A plan's candidates with as much detail as there is: computed, or else the links that the plan kept.
 class Detailed {
  public:
@@ -71,8 +65,11 @@ class Detailed {
   [[nodiscard]] Json operator()(const Candidate& candidate) const {
     const std::optional<CandidateDetail> detail = detail_of_ ? detail_of_(candidate) : std::nullopt;
     Json json = to_json(candidate, detail ? &*detail : nullptr);
-    if (detail) return json;
     const std::string text = to_text(candidate.recipe);
+    for (const TimelineConfirmation& entry : result_.confirmations) {
+      if (entry.recipe == text) json["timeline"] = confirmation_json(entry);
+    }
+    if (detail) return json;
     for (const auto& [recipe, links] : result_.links) {
       if (recipe == text) json["links"] = to_json(links);
     }
@@ -90,6 +87,21 @@ class Detailed {
 };
 
 }  // namespace
+
+Json time_json(const TimeBreakdown& time) {
+  Json json;
+  json["step_seconds"] = time.step().value();
+  json["compute"] = time.compute.value();
+  json["exposed"] = {{"cp", time.exposed_cp.value()},
+                     {"tp", time.exposed_tp.value()},
+                     {"pp", time.exposed_pp.value()},
+                     {"dp", time.exposed_dp.value()}};
+  json["bubble"] = time.bubble.value();
+  json["launch"] = time.launch.value();
+  json["optimizer"] = time.optimizer.value();
+  json["other"] = time.other.value();
+  return json;
+}
 
 Json to_json(const StageMemory& memory, const MemoryVerdict* verdict) {
   Json json;
@@ -153,7 +165,7 @@ Json to_json(const Candidate& candidate, const CandidateDetail* detail) {
   json["mfu"] = candidate.mfu;
   json["hfu"] = candidate.hfu;
   json["flops_convention"] = "causal half of attention, head counted, recompute only in hfu, dense peak of the precision";
-  json["time"] = time_json(candidate);
+  json["time"] = time_json(candidate.time);
   json["exposed_seconds_per_layer"] = (candidate.cp.forward_exposed + candidate.cp.backward_exposed).value();
   json["cp"] = {{"forward_message_seconds", candidate.cp.forward_message.value()},
                 {"backward_message_seconds", candidate.cp.backward_message.value()},
@@ -233,6 +245,7 @@ Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const De
                    {"legal", result.stats.legal},
                    {"evaluated", result.stats.evaluated},
                    {"seconds", result.stats.seconds},
+                   {"timeline_seconds", result.stats.timeline_seconds},
                    {"rejected_by_rule", rejected}};
   Json inputs = Json::object();
   for (const auto& [name, hash] : result.provenance.input_hashes) inputs[name] = hash;

@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 /// The recipe with every key, so that --recipe reads it back over any scenario. `detail` adds memory.stages, shard, links and
 /// sources.
 [[nodiscard]] Json to_json(const Candidate& candidate, const CandidateDetail* detail = nullptr);
+/// The parts, which add up exactly to step_seconds.
+[[nodiscard]] Json time_json(const TimeBreakdown& time);
 [[nodiscard]] Json to_json(const StageMemory& memory, const MemoryVerdict* verdict);
 [[nodiscard]] Json to_json(const StageLedger& ledger);
 [[nodiscard]] Json to_json(const std::vector<LinkLoad>& links);

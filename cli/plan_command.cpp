@@ -24,6 +24,7 @@ struct PlanArguments {
   bool json = false;
   bool no_candidates = false;
   bool no_crossover = false;
+  bool no_timeline = false;
 };
 
 /// Writes a search into the store: batches of whole families, those of an interrupted run not twice.
@@ -101,6 +102,7 @@ int run_plan(const PlanArguments& arguments) {
   PlanOptions options;
   options.top = arguments.top;
   options.crossover = !arguments.no_crossover;
+  options.timeline = !arguments.no_timeline;
   if (recorder) options.controls.sink = [&](const std::vector<Candidate>& batch) { recorder->receive(batch); };
   std::optional<ProgressBar> bar;
   if (!arguments.json) {
@@ -144,6 +146,7 @@ void add_plan(CLI::App& app, int& exit_code) {
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->add_flag("--no-candidates", arguments->no_candidates, "Store the verdict only, not a row per screened recipe");
   command->add_flag("--no-crossover", arguments->no_crossover, "Skip the search along the sequence length");
+  command->add_flag("--no-timeline", arguments->no_timeline, "Do not simulate the shortlist on the timeline");
   command->callback([arguments, &exit_code] { exit_code = run_plan(*arguments); });
 }
 

@@ -170,6 +170,33 @@ std::string ranking_text(const PlanResult& result) {
   return text;
 }
 
+/// The shortlist as both fidelities see it.
+std::string confirmations_text(const PlanResult& result) {
+  if (result.confirmations.empty()) return {};
+  std::string text = heading("The shortlist on the timeline (every kernel and transfer simulated)");
+  Table table({{"cp"}, {"tp"}, {"pp"}, {"dp"}, {"strategy", false}, {"screen"}, {"timeline"}, {"difference"}, {"CP exposed"}});
+  std::string notes, skipped;
+  for (const TimelineConfirmation& entry : result.confirmations) {
+    const Outcome<Recipe> recipe = parse_recipe(entry.recipe, Recipe{});
+    if (!recipe.ok()) continue;
+    std::vector<std::string> cells{std::to_string(recipe->cp), std::to_string(recipe->tp), std::to_string(recipe->pp),
+                                   std::to_string(recipe->dp), strategy(*recipe),          print_time(entry.screen_step)};
+    const std::string name = fmt::format("cp={}, tp={}, pp={}, dp={}", recipe->cp, recipe->tp, recipe->pp, recipe->dp);
+    if (entry.simulated()) {
+      cells.push_back(print_time(entry.step));
+      cells.push_back(fmt::format("{:+.1f} %", 100.0 * (entry.step / entry.screen_step - 1.0)));
+      cells.push_back(percent_of(entry.exposed_cp, entry.step));
+      if (!entry.disagreement.empty()) notes += wrapped(fmt::format("{}: {}.", name, entry.disagreement), 2) + "\n";
+    } else {
+      cells.insert(cells.end(), {"-", "-", "-"});
+      skipped += fmt::format("{}{} ({})", skipped.empty() ? "" : "; ", name, entry.skipped);
+    }
+    table.row(std::move(cells), result.ships && entry.recipe == to_text(result.ship.recipe) ? Style::kBold : Style::kPlain);
+  }
+  if (!skipped.empty()) notes += wrapped("Not simulated: " + skipped + ".", 2) + "\n";
+  return text + table.text() + notes;
+}
+
 }  // namespace
 
 std::string plan_text(const PlanResult& result) {
@@ -201,7 +228,7 @@ std::string plan_text(const PlanResult& result) {
                2) +
            "\n";
   }
-  if (result.has_control || !result.candidates.empty()) text += ranking_text(result);
+  if (result.has_control || !result.candidates.empty()) text += ranking_text(result) + confirmations_text(result);
   if (!result.sweep.empty()) {
     text += heading("Controlled sweep (tp, pp, dp, recompute fixed; CP and with it the GPUs grow)");
     Table sweep({{"cp"}, {"GPUs"}, {"memory"}, {"fits", false}, {"step"}, {"tok/s/GPU"}, {"CP exposed"}});
@@ -216,14 +243,16 @@ std::string plan_text(const PlanResult& result) {
   std::string rejected;
   for (const auto& [rule, count] : result.stats.rejected_by_rule)
     rejected += fmt::format("{}{} {}", rejected.empty() ? "" : ", ", count, rule);
-  text += "\n" +
-          styled(wrapped(fmt::format("{} recipes considered, {} legal, {} screened in {:.2f} s. Rejected by rule: {}.",
-                                     result.stats.considered, result.stats.legal, result.stats.evaluated, result.stats.seconds,
+  text +=
+      "\n" +
+      styled(wrapped(fmt::format("{} recipes considered, {} legal, {} screened in {:.2f} s. Rejected by rule: {}.",
+                                 result.stats.considered, result.stats.legal, result.stats.evaluated, result.stats.seconds,
 
-                                     rejected.empty() ? "none" : rejected),
-                         2),
-                 Style::kFaint) +
-          "\n";
+                                 rejected.empty() ? "none" : rejected) +
+                         (result.confirmations.empty() ? "" : fmt::format(" Timeline: {:.2f} s.", result.stats.timeline_seconds)),
+                     2),
+             Style::kFaint) +
+      "\n";
   return text;
 }
 

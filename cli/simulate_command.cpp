@@ -7,8 +7,11 @@
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/plan_text.h"
+#include "cli/simulate_timeline.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
+#include "cli/timeline_json.h"
+#include "cli/timeline_text.h"
 #include "model/quantity/text.h"
 #include "sim/plan/detail.h"
 
@@ -23,6 +26,8 @@ struct SimulateArguments {
   std::int32_t stage = -1;
   bool ledger = false;
   bool json = false;
+  TimelineOptions timeline;
+  [[nodiscard]] bool on_timeline() const { return fidelity == "timeline"; }
 };
 
 std::string fit_sentence(const Candidate& candidate) {
@@ -44,6 +49,10 @@ std::string fit_sentence(const Candidate& candidate) {
 }
 
 int run_simulate(const SimulateArguments& arguments) {
+  if (const Problems misplaced = only_for_timelines(arguments.timeline); !arguments.on_timeline() && !misplaced.empty()) {
+    print_problems(misplaced);
+    return kBadInput;
+  }
   std::optional<Study> study = load_study(arguments.scenario);
   if (!study) return kBadInput;
   Outcome<Recipe> recipe = parse_recipe(arguments.recipe, study->scenario.base);
@@ -58,7 +67,17 @@ int run_simulate(const SimulateArguments& arguments) {
     return kBadInput;
   }
   const Training& training = study->scenario.training;
-  const Outcome<Candidate> candidate = bench.value().evaluate(training, *recipe);
+  std::optional<SimulatedStep> step;
+  Outcome<Candidate> candidate = bench.value().evaluate(training, *recipe);
+  if (candidate.ok() && arguments.on_timeline()) {
+    Outcome<SimulatedStep> simulated = simulate_step(bench.value(), *recipe, arguments.timeline);
+    if (!simulated.ok()) {
+      print_problems(simulated.problems());
+      return kBadInput;
+    }
+    step = std::move(simulated).value();
+    candidate = step->now.candidate;
+  }
   if (!candidate.ok()) {
     print_argument_problems("--recipe", candidate.problems());
     return kBadInput;
@@ -70,21 +89,30 @@ int run_simulate(const SimulateArguments& arguments) {
                      fmt::format("stages are 0 to {}", recipe->pp - 1)}});
     return kBadInput;
   }
+  if (step) write_timeline_files(*step, arguments.timeline);
   if (arguments.json) {
     Json json = to_json(*candidate, &detail);
+    if (step) add_timeline(json, *step);
     if (arguments.ledger) json["ledger"] = to_json(ledger_of(bench.value(), training, *candidate, stage));
     print_json(json);
   } else {
-    fmt::print("{}\n{}\n{}", styled(to_text(candidate->recipe), Style::kBold), time_text(*candidate),
-               memory_text(*candidate, detail.stages));
-    fmt::print("{}\n{:.0f} tokens/s per GPU, MFU {}, HFU {} (attention counted causal half, head counted, dense peak)\n",
-               fit_sentence(*candidate), candidate->tokens_per_second_per_gpu, percent(candidate->mfu), percent(candidate->hfu));
-    if (!candidate->in_range) fmt::print("note: an operator lies outside the measured range of its rate surface\n");
-    if (!detail.links.empty()) fmt::print("\n{}\n{}", styled("Busiest links", Style::kBold), links_text(detail.links, 8));
+    std::string text = styled(to_text(candidate->recipe), Style::kBold) + "\n";
+    text += (step ? timeline_text(*step) : time_text(*candidate)) + "\n" + memory_text(*candidate, detail.stages);
+    text += fmt::format("{}\n{:.0f} tokens/s per GPU, MFU {}, HFU {} (attention counted causal half, head counted, dense peak)\n",
+                        fit_sentence(*candidate), candidate->tokens_per_second_per_gpu, percent(candidate->mfu),
+                        percent(candidate->hfu));
+    if (!candidate->in_range) text += "note: an operator lies outside the measured range of its rate surface\n";
+    if (!step && !detail.links.empty())
+      text += fmt::format("\n{}\n{}", styled("Busiest links", Style::kBold), links_text(detail.links, 8));
     if (arguments.ledger) {
-      fmt::print("\n{}\n{}", styled(fmt::format("Ledger of stage {}", stage), Style::kBold),
-                 ledger_text(ledger_of(bench.value(), training, *candidate, stage)));
+      text += fmt::format("\n{}\n{}", styled(fmt::format("Ledger of stage {}", stage), Style::kBold),
+                          ledger_text(ledger_of(bench.value(), training, *candidate, stage)));
     }
+    for (const auto& [path, what] :
+         {std::pair(&arguments.timeline.trace, "Trace, for ui.perfetto.dev"), std::pair(&arguments.timeline.spans, "Spans")}) {
+      if (!path->empty()) text += fmt::format("{}: {}\n", what, *path);
+    }
+    write_result(text);
   }
   return candidate->verdict.fit == Fit::kOom ? kNothingFits : kDone;
 }
@@ -97,14 +125,15 @@ void add_simulate(CLI::App& app, int& exit_code) {
   command->add_option("scenario", arguments->scenario, "Scenario file")->required();
   command->add_option("--recipe", arguments->recipe, "e.g. \"tp=2,cp=4,pp=1,dp=1\"; missing keys take the scenario's values")
       ->required();
-  command->add_option("--fidelity", arguments->fidelity, "screen: closed form")
+  command->add_option("--fidelity", arguments->fidelity, "screen: closed form; timeline: every kernel and transfer")
       ->capture_default_str()
-      ->check(CLI::IsMember({"screen"}));
+      ->check(CLI::IsMember({"screen", "timeline"}));
   CLI::Option* ledger = command->add_flag("--ledger", arguments->ledger, "List every tensor with its formula");
   command->add_option("--stage", arguments->stage, "Stage of the ledger (default: the one that peaks)")
       ->check(CLI::Range(0, 1 << 20))
       ->needs(ledger);
   command->add_flag("--json", arguments->json, "Print one JSON object");
+  add_timeline_options(*command, arguments->timeline);
   command->callback([arguments, &exit_code] { exit_code = run_simulate(*arguments); });
 }
 

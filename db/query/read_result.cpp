@@ -32,6 +32,7 @@ class ResultReader {
     read_rest(result);
     read_ledgers(result);
     read_links(result);
+    if (database_.tableExists("timeline_confirmation")) read_confirmations(result);  // since schema 2
     return result;
   }
 
@@ -177,6 +178,22 @@ class ResultReader {
           load.bytes = row.bytes();
           load.busy = row.seconds();
           result.links.back().second.push_back(std::move(load));
+        });
+  }
+
+  void read_confirmations(PlanResult& result) {
+    each("SELECT timeline_seconds FROM run WHERE id = ?", [&](RowReader row) { result.stats.timeline_seconds = row.real(); });
+    each(
+        "SELECT recipe, screen_step_seconds, step_seconds, exposed_cp_seconds, exposed_cp_layer_seconds, activity_count, "
+        "disagreement, skipped FROM timeline_confirmation WHERE run_id = ? ORDER BY ordinal",
+        [&](RowReader row) {
+          TimelineConfirmation read;
+          read.recipe = row.text();
+          for (Seconds* time : {&read.screen_step, &read.step, &read.exposed_cp, &read.exposed_per_layer}) *time = row.seconds();
+          read.activities = row.integer();
+          read.disagreement = row.text();
+          read.skipped = row.text();
+          result.confirmations.push_back(std::move(read));
         });
   }
 

@@ -285,8 +285,28 @@ CREATE TABLE validation_skip (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Version 2: what the timeline says of a run's shortlist.
+constexpr const char* kStep2 = R"sql(
+ALTER TABLE run ADD COLUMN timeline_seconds REAL NOT NULL DEFAULT 0;  -- time spent on it
+
+CREATE TABLE timeline_confirmation (
+  run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  recipe TEXT NOT NULL,
+  screen_step_seconds REAL NOT NULL,
+  step_seconds REAL NOT NULL,              -- the next three: 0 where it was skipped
+  exposed_cp_seconds REAL NOT NULL,
+  exposed_cp_layer_seconds REAL NOT NULL,  -- one layer and micro-batch, forward and backward
+  activity_count INTEGER NOT NULL,
+  disagreement TEXT NOT NULL,              -- empty: within the bound
+  skipped TEXT NOT NULL,                   -- empty: it was simulated
+  PRIMARY KEY (run_id, ordinal)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 constexpr SchemaStep kSteps[] = {
     {1, kStep1},
+    {2, kStep2},
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ class ResultWriter {
     write_sweep(result.sweep);
     for (std::size_t i = 0; i < result.ledgers.size(); ++i) write_ledger(i, result.ledgers[i].first, result.ledgers[i].second);
     write_links(result.links);
+    write_confirmations(result.confirmations);
     mark_evaluated(result);
   }
 
@@ -36,10 +37,12 @@ class ResultWriter {
 
   void write_stats(const PlanResult& result) {
     const PlanStats& stats = result.stats;
-    SQLite::Statement update(
-        database_, "UPDATE run SET considered = ?, legal = ?, evaluated = ?, search_seconds = ?, answer = ? WHERE id = ?");
+    SQLite::Statement update(database_,
+                             "UPDATE run SET considered = ?, legal = ?, evaluated = ?, search_seconds = ?, timeline_seconds = ?, "
+                             "answer = ? WHERE id = ?");
     Binder binder(update);
     binder.integer(stats.considered).integer(stats.legal).integer(stats.evaluated).real(stats.seconds);
+    binder.real(stats.timeline_seconds);
     binder.text(result.answer).integer(run_).run();
     SQLite::Statement insert = into("rejection", "run_id, ordinal, rule, count", 4);
     std::int64_t ordinal = 0;
@@ -119,6 +122,20 @@ class ResultWriter {
         binder.bytes(load.bytes).seconds(load.busy).run();
       }
       ++recipe_ordinal;
+    }
+  }
+
+  void write_confirmations(const std::vector<TimelineConfirmation>& confirmations) {
+    SQLite::Statement insert = into("timeline_confirmation",
+                                    "run_id, ordinal, recipe, screen_step_seconds, step_seconds, exposed_cp_seconds, "
+                                    "exposed_cp_layer_seconds, activity_count, disagreement, skipped",
+                                    10);
+    std::int64_t ordinal = 0;
+    for (const TimelineConfirmation& confirmation : confirmations) {
+      Binder binder(insert);
+      binder.integer(run_).integer(ordinal++).text(confirmation.recipe).seconds(confirmation.screen_step);
+      binder.seconds(confirmation.step).seconds(confirmation.exposed_cp).seconds(confirmation.exposed_per_layer);
+      binder.integer(confirmation.activities).text(confirmation.disagreement).text(confirmation.skipped).run();
     }
   }
 

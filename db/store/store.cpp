@@ -88,6 +88,9 @@ void make_ready_to_write(SQLite::Database& database, const StoreOptions& options
   if (options.max_pages > 0) database.exec("PRAGMA max_page_count = " + std::to_string(options.max_pages));
 }
 
+/// From this version on a file can be read as it is: later steps only add what reading then finds empty.
+constexpr std::int32_t kOldestRead = 1;
+
 /// Only an empty file or one of ours, of a version we know, may go on.
 void accept(const RecognisedDatabase& seen, const std::string& path, StoreAccess access) {
   const std::int32_t newest = schema_steps().back().version;
@@ -102,7 +105,7 @@ void accept(const RecognisedDatabase& seen, const std::string& path, StoreAccess
   if (seen.kind == DatabaseKind::kEmpty) {
     fail(path, "it is empty. Make a study first (cpfit plan SCENARIO --db FILE), or correct the path");
   }
-  if (seen.version < newest) {
+  if (seen.version < kOldestRead) {
     fail(path, "it was written by an older cpfit (" + versions + "). Open it once where it can be written, or copy it there");
   }
 }

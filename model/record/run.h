@@ -66,10 +66,24 @@ struct SweepPoint {
   friend bool operator==(const SweepPoint&, const SweepPoint&) = default;
 };
 
+/// What the timeline says of one recipe of the shortlist, beside the screen.
+struct TimelineConfirmation {
+  std::string recipe;           // to_text: the key
+  Seconds screen_step, step;    // `step`: on the timeline
+  Seconds exposed_cp;           // of `step`
+  Seconds exposed_per_layer;    // CP only, one micro-batch, forward + backward
+  std::string disagreement;     // a sentence where both differ by more than their bound
+  std::string skipped;          // why it was not simulated; empty: it was
+  std::int64_t activities = 0;  // of the program, folded; an estimate where it was skipped
+  [[nodiscard]] bool simulated() const { return skipped.empty(); }
+  friend bool operator==(const TimelineConfirmation&, const TimelineConfirmation&) = default;
+};
+
 struct PlanStats {
   std::int64_t considered = 0, legal = 0, evaluated = 0;
   double seconds = 0;
   std::vector<std::pair<std::string, std::int64_t>> rejected_by_rule;  // rule id -> count
+  double timeline_seconds = 0;                                         // spent on the confirmations, beyond `seconds`
   friend bool operator==(const PlanStats&, const PlanStats&) = default;
 };
 
@@ -89,6 +103,7 @@ struct PlanResult {
   std::vector<std::pair<std::string, StageLedger>>
       ledgers;  // recipe text -> worst stage's ledger, for ship, control, front, neighbours
   std::vector<std::pair<std::string, std::vector<LinkLoad>>> links;  // recipe text -> loads
+  std::vector<TimelineConfirmation> confirmations;  // ship, control, then as ranked; empty when the timeline was not asked
   PlanStats stats;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <set>
 
@@ -180,6 +181,11 @@ Outcome<PlanResult> plan(const Scenario& scenario, const RateSet& rates, const P
     }
   }
   result.answer = answer(result, scenario);
+  if (options.timeline) {
+    const auto begin = std::chrono::steady_clock::now();
+    confirm(bench, training, options.confirm, result);
+    result.stats.timeline_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/record/run.h"
+#include "sim/plan/confirm.h"
 #include "sim/plan/search.h"
 
 namespace cpfit {
@@ -11,6 +12,8 @@ namespace cpfit {
 struct PlanOptions {
   std::size_t top = 10;   // candidates kept in the answer
   bool crossover = true;  // search the crossover lengths
+  bool timeline = true;   // confirm the shortlist on the timeline
+  ConfirmLimits confirm;
   SearchControls controls;
 };
 

@@ -117,11 +117,12 @@ std::string disagreement(const StepTimeline& timeline, double bound) {
     const char* why;
   };
   const std::array<Part, 9> parts{{
-      {"compute", b.compute - a.compute, "the rank that ends last is not the one whose layers are slowest"},
+      {"compute", b.compute - a.compute, "the stage that ends last does not hold the layers that the screen counts for it"},
       {"exposed CP", b.exposed_cp - a.exposed_cp, "ring messages share links, wait for slower neighbours, or drift apart"},
       {"exposed TP", b.exposed_tp - a.exposed_tp, "collectives meet other traffic, or kernels between them hide more or less"},
       {"exposed PP", b.exposed_pp - a.exposed_pp, "stages post their messages at other moments than one after the other"},
-      {"exposed DP", b.exposed_dp - a.exposed_dp, "buckets start when their gradients exist, and share links with what runs then"},
+      {"exposed DP", b.exposed_dp - a.exposed_dp,
+       "buckets start when their gradients exist, and share links with what runs then"},
       {"bubble", b.bubble - a.bubble, "stages wait for each other where their turns do not line up"},
       {"launch", b.launch - a.launch, "the host thread runs ahead in one part and is waited for in another"},
       {"optimizer", b.optimizer - a.optimizer, "it belongs to another stage"},
@@ -130,8 +131,9 @@ std::string disagreement(const StepTimeline& timeline, double bound) {
   const Part& worst = *std::max_element(parts.begin(), parts.end(), [](const Part& x, const Part& y) {
     return std::abs(x.difference.value()) < std::abs(y.difference.value());
   });
-  return fmt::format("timeline and screen differ by {:+.1f} %, most in {} ({}{}): {}", 100.0 * (b.step() / step - 1.0), worst.name,
-                     worst.difference.value() < 0 ? "-" : "+", print_time(Seconds(std::abs(worst.difference.value()))), worst.why);
+  return fmt::format("timeline and screen differ by {:+.1f} %, most in {} ({}{}): {}", 100.0 * (b.step() / step - 1.0),
+                     worst.name, worst.difference.value() < 0 ? "-" : "+",
+                     print_time(Seconds(std::abs(worst.difference.value()))), worst.why);
 }
 
 }  // namespace cpfit

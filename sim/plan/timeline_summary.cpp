@@ -102,18 +102,22 @@ std::vector<PathPart> path_parts(const timeline::History& history, const timelin
 }
 
 std::string path_sentence(const std::vector<PathPart>& parts) {
-  Seconds step, communication;
+  Seconds step, communication, slowed;
   for (const PathPart& part : parts) {
     step += part.time;
-    if (part.communication) communication += part.time;
+    (part.communication ? communication : slowed) += part.communication ? part.time : part.stretch;
   }
   if (parts.empty() || step.value() <= 0.0) return {};
+  const auto share = [&](Seconds time) { return fmt::format("{:.1f} %", 100.0 * (time / step)); };
   std::string text =
-      fmt::format("To shorten the step, shorten {} first: {} of it.", parts.front().name, print_share(parts.front().time / step));
+      fmt::format("To shorten the step, shorten \"{}\" first: it is {} of it.", parts.front().name, share(parts.front().time));
   const auto transfer = std::find_if(parts.begin(), parts.end(), [](const PathPart& part) { return part.communication; });
-  if (transfer == parts.end()) return text + " No communication lies on the path: a faster network gains nothing.";
-  return text + fmt::format(" Communication is {} of the path, most of it {}: a network of any speed gains no more than that.",
-                            print_share(communication / step), transfer->name);
+  if (transfer == parts.end() && slowed.value() <= 0.0)
+    return text + " No communication lies on the path: a faster network gains nothing.";
+  text += fmt::format(" Communication is {} of the path", share(communication));
+  if (transfer != parts.end()) text += fmt::format(", most of it \"{}\"", transfer->name);
+  return text + fmt::format(", and what slowed its kernels {}: a network of any speed gains no more than {}.", share(slowed),
+                            share(communication + slowed));
 }
 
 std::vector<LinkShift> link_shifts(const std::vector<LinkLoad>& before, const std::vector<LinkLoad>& after) {

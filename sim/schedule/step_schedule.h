@@ -27,7 +27,7 @@ struct StepOptions {
   bool every_rank = false;  // simulate all replicas and lanes, not one of each
   bool fold_layers = true;  // simulate few layers where all repeat (one stage, equal layers); exact, see engine::Section
   std::int32_t fold_copies = 4;
-  std::vector<SlowRank> slow_ranks;  // of several for one simulated rank the slowest counts
+  std::vector<SlowRank> slow_ranks = {};  // of several for one simulated rank the slowest counts
 };
 
 struct StepProgram {

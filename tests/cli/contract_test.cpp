@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
 
 #include "tests/cli/child.h"
 
@@ -74,6 +75,7 @@ void check_candidate(const json& candidate, const std::string& what) {
 json without_run_facts(json plan) {
   plan.erase("run");
   plan["stats"].erase("seconds");
+  plan["stats"].erase("timeline_seconds");
   return plan;
 }
 
@@ -109,6 +111,102 @@ TEST(PlanJson, HoldsWhatTheDesignNames) {
       EXPECT_EQ(sum, ledger["device_bytes"]) << ledger["recipe"];
     }
   }
+}
+
+/// The sum of the parts of one rank, in the order in which they are added.
+double sum_of(const json& time) {
+  double sum = time["compute"];
+  for (const char* part : {"cp", "tp", "pp", "dp"}) sum += time["exposed"][part].get<double>();
+  for (const char* part : {"bubble", "launch", "optimizer", "other"}) sum += time[part].get<double>();
+  return sum;
+}
+
+/// What a step at timeline fidelity says beyond a candidate.
+void check_timeline(const json& simulated, const std::string& what) {
+  has_keys(simulated["timeline"],
+           {"screen_step_seconds", "ratio", "disagreement", "ranks", "axes", "edges", "critical_path", "folded", "events"},
+           what + ".timeline");
+  const json& timeline = simulated["timeline"];
+  const double step = simulated["step_seconds"];
+  EXPECT_GT(timeline["events"].get<std::int64_t>(), 0);
+  ASSERT_FALSE(timeline["ranks"].empty()) << what;
+  bool last_seen = false;
+  for (const json& rank : timeline["ranks"]) {
+    has_keys(rank, {"rank", "node", "stage", "time"}, what + ".ranks");
+    EXPECT_EQ(sum_of(rank["time"]), rank["time"]["step_seconds"].get<double>()) << what << " rank " << rank["rank"];
+    EXPECT_EQ(rank["time"]["step_seconds"], simulated["step_seconds"]) << "every rank's time is the step";
+    if (rank["rank"] != timeline["last_rank"]) continue;
+    last_seen = true;
+    EXPECT_EQ(rank["time"], simulated["time"]) << "the candidate's time is that of the rank that ends last";
+  }
+  EXPECT_TRUE(last_seen) << what;
+  std::map<std::string, double> exposed;
+  for (const json& row : timeline["axes"]) {
+    has_keys(row, {"axis", "pass", "layer", "bytes", "transfers", "busy_seconds", "hidden_seconds", "exposed_seconds"},
+             what + ".axes");
+    EXPECT_NEAR(
+        row["running_seconds"].get<double>() + row["waiting_seconds"].get<double>() + row["slowed_kernel_seconds"].get<double>(),
+        row["exposed_seconds"].get<double>(), 1e-11);
+    EXPECT_NEAR(row["busy_seconds"].get<double>(), row["hidden_seconds"].get<double>() + row["running_seconds"].get<double>(),
+                1e-11);
+    exposed[row["axis"]] += row["exposed_seconds"].get<double>();
+  }
+  for (const auto& [axis, sum] : exposed)
+    EXPECT_NEAR(sum, simulated["time"]["exposed"][axis].get<double>(), 1e-9 * step) << what << " " << axis;
+  double path = 0;
+  for (const json& part : timeline["critical_path"]) path += part["seconds"].get<double>();
+  EXPECT_NEAR(path, step, 1e-9 * step) << what << ": the critical path is as long as the step";
+  double busy = step * (1 + 1e-9);
+  for (const json& link : simulated["links"]) {
+    EXPECT_LE(link["busy_seconds"].get<double>(), busy) << what << ": the busiest link comes first, none beyond the step";
+    busy = link["busy_seconds"];
+  }
+  for (const json& edge : timeline["edges"]) has_keys(edge, {"from_rank", "to_rank", "bytes", "busy_seconds"}, what + ".edges");
+}
+
+TEST(TimelineJson, IsACandidateWhoseTimeAddsUpExactly) {
+  for (const char* recipe : {"tp=2,cp=4,pp=1,dp=1,recompute=full", "tp=1,cp=8,pp=1,dp=1,recompute=full",
+                             "tp=2,cp=2,pp=2,dp=1,recompute=full", "tp=1,cp=1,pp=1,dp=8,recompute=full"}) {
+    const json simulated = cpfit_json({"simulate", example("llama3-8b-128k-1node"), "--recipe", recipe, "--fidelity", "timeline"},
+                                      std::string(recipe).find("cp=1,") == std::string::npos ? 0 : 3);
+    check_candidate(simulated, recipe);
+    check_timeline(simulated, recipe);
+    EXPECT_NEAR(simulated["timeline"]["ratio"].get<double>() * simulated["timeline"]["screen_step_seconds"].get<double>(),
+                simulated["step_seconds"].get<double>(), 1e-9);
+    EXPECT_EQ(simulated["timeline"]["disagreement"] == "", std::abs(simulated["timeline"]["ratio"].get<double>() - 1) <= 0.02);
+    EXPECT_FALSE(simulated.contains("quiet"));
+  }
+}
+
+TEST(TimelineJson, OfADisturbedStepHoldsTheQuietOneBeside) {
+  const Words words{"simulate", example("llama3-8b-128k-1node"), "--recipe", "tp=1,cp=8,pp=1,dp=1,recompute=full", "--fidelity",
+                    "timeline"};
+  Words slow = words;
+  slow.insert(slow.end(), {"--slow-rank", "3=1.5"});
+  const json quiet = cpfit_json(words), disturbed = cpfit_json(slow);
+  check_candidate(disturbed, "disturbed");
+  check_timeline(disturbed, "disturbed");
+  has_keys(disturbed, {"quiet", "disturbances", "link_changes"}, "disturbed");
+  EXPECT_EQ(disturbed["disturbances"].size(), 1u);
+  EXPECT_EQ(disturbed["quiet"]["step_seconds"], quiet["step_seconds"]);
+  EXPECT_EQ(disturbed["quiet"]["time"], quiet["time"]);
+  EXPECT_EQ(disturbed["quiet"]["links"], quiet["links"]);
+  EXPECT_GT(disturbed["step_seconds"], quiet["step_seconds"]);
+  EXPECT_EQ(disturbed["timeline"]["screen_step_seconds"], quiet["timeline"]["screen_step_seconds"]);
+}
+
+TEST(PlanJson, ConfirmedCandidatesCarryTheirTimeline) {
+  const json plan = cpfit_json({"plan", example("llama3-8b-128k-1node"), "--no-crossover"});
+  const json& ship = plan["verdict"]["ship"];
+  has_keys(ship["timeline"], {"step_seconds", "ratio", "exposed_seconds_per_layer", "disagreement"}, "ship.timeline");
+  const json simulated = cpfit_json(
+      {"simulate", example("llama3-8b-128k-1node"), "--recipe", ship["recipe"].get<std::string>(), "--fidelity", "timeline"});
+  EXPECT_EQ(simulated["step_seconds"], ship["timeline"]["step_seconds"]) << "one recipe, one timeline";
+  EXPECT_EQ(simulated["exposed_seconds_per_layer"], ship["timeline"]["exposed_seconds_per_layer"]);
+  EXPECT_EQ(simulated["timeline"]["screen_step_seconds"], ship["step_seconds"]);
+  EXPECT_TRUE(plan["stats"].contains("timeline_seconds"));
+  const json without = cpfit_json({"plan", example("llama3-8b-128k-1node"), "--no-crossover", "--no-timeline"});
+  EXPECT_FALSE(without["verdict"]["ship"].contains("timeline"));
 }
 
 TEST(PlanJson, IsTheSameTwice) {

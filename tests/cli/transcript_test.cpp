@@ -1,6 +1,7 @@
 // The commands that README.md shows, run as it shows them; and what every example answers.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -64,8 +65,9 @@ TEST(Readme, EveryCommandRuns) {
 TEST(Readme, ThePartsItPromisesAreThere) {
   const Said said = cpfit({"plan", example("llama3-8b-128k-1node")});
   ASSERT_EQ(said.exit_code, 0) << said.err;
-  for (const char* part : {"\nVerdict\n", "\nShip: ", "\nWhy not the neighbours\n", "\nWhere context parallelism starts to pay\n",
-                           "\nBest recipes ", "\nControlled sweep ", " recipes considered, "}) {
+  for (const char* part :
+       {"\nVerdict\n", "\nShip: ", "\nWhy not the neighbours\n", "\nWhere context parallelism starts to pay\n", "\nBest recipes ",
+        "\nThe shortlist on the timeline ", "\nControlled sweep ", " recipes considered, "}) {
     EXPECT_THAT(said.out, HasSubstr(part));
   }
 }
@@ -86,6 +88,39 @@ TEST(Examples, AnswerInWholeSentencesOnAPageOf100Columns) {
       EXPECT_FALSE(line.ends_with(" ")) << "blanks at the end of: " << line;
     }
   }
+}
+
+/// Letters on the screen: bytes that continue a UTF-8 character take no column.
+std::size_t columns_of(const std::string& line) {
+  return static_cast<std::size_t>(
+      std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+TEST(Timeline, ReadsOnAPageOf100Columns) {
+  const Folder folder;
+  const std::string trace = folder / "t.json", spans = folder / "s.csv";
+  for (const Words& more : std::vector<Words>{{"--trace", trace, "--spans", spans},
+                                              {"--slow-rank", "3=1.3"},
+                                              {"--link", "n0.nic7 -> leaf7=0.25"},
+                                              {"--second-job", "n0.gpu7 -> n1.gpu7=20 GB/s"}}) {
+    Words words{"simulate", example("llama3-8b-128k-2nodes"), "--recipe", "tp=1,cp=16,pp=1,dp=1,recompute=full", "--fidelity",
+                "timeline"};
+    words.insert(words.end(), more.begin(), more.end());
+    SCOPED_TRACE(testing::PrintToString(more));
+    const Said said = cpfit(words);
+    EXPECT_EQ(said.exit_code, 0) << said.err;
+    EXPECT_EQ(said.err, "");
+    for (const char* part : {"\nCommunication of rank ", "\nCritical path", "\nBusiest of ", "\nmemory "})
+      EXPECT_THAT(said.out, HasSubstr(part));
+    EXPECT_EQ(said.out.find("\nLinks whose busy time changed most") != std::string::npos, more.size() == 2) << said.out;
+    for (const std::string& line : lines_of(said.out)) {
+      if (!line.starts_with("Trace") && !line.starts_with("Spans")) EXPECT_LE(columns_of(line), 100u) << line;
+      EXPECT_FALSE(line.ends_with(" ")) << "blanks at the end of: " << line;
+    }
+  }
+  const nlohmann::json events = nlohmann::json::parse(read_file(trace));
+  EXPECT_FALSE(events["traceEvents"].empty());
+  EXPECT_TRUE(read_file(spans).starts_with("rank,node,stage,lane,"));
 }
 
 TEST(Plan, WhatToDoNextCanBePasted) {

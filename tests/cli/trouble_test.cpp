@@ -123,6 +123,48 @@ TEST(RecipeTrouble, NamesTheKeyAndWhatItMayBe) {
   refuses({"simulate", scenario, "--recipe", "cp=8", "--ledger", "--stage", "-1"}, {"--stage"});
 }
 
+TEST(TimelineTrouble, NamesTheOptionAndItsRepair) {
+  const Folder folder;
+  const std::string scenario = example("llama3-8b-128k-2nodes");
+  const auto simulate = [&](const Words& more, const std::vector<std::string>& parts) {
+    Words words{"simulate", scenario, "--recipe", "tp=1,cp=16,pp=1,dp=1", "--fidelity", "timeline"};
+    words.insert(words.end(), more.begin(), more.end());
+    refuses(words, parts);
+  };
+  for (const Words& more : std::vector<Words>{{"--trace", folder / "t.json"},
+                                              {"--spans", folder / "s.csv"},
+                                              {"--every-rank"},
+                                              {"--slow-rank", "0=2"},
+                                              {"--link", "n0.nic0 -> leaf0=0"},
+                                              {"--second-job", "n0.gpu0 -> n1.gpu0=5 GB/s"}}) {
+    Words words{"simulate", scenario, "--recipe", "tp=1,cp=16,pp=1,dp=1"};
+    words.insert(words.end(), more.begin(), more.end());
+    refuses(words, {more.front(), "--fidelity timeline"});
+    EXPECT_FALSE(std::filesystem::exists(folder / "t.json"));
+  }
+  simulate({"--slow-rank", "16=2"}, {"--slow-rank", "no rank 16", "0 to 15"});
+  simulate({"--slow-rank", "x=2"}, {"--slow-rank", "RANK=FACTOR"});
+  simulate({"--slow-rank", "1=0"}, {"--slow-rank", "above 0"});
+  simulate({"--link", "n0.nic0"}, {"--link", "FROM -> TO=FACTOR"});
+  simulate({"--link", "n0.nicc0 -> leaf0=0.5"}, {"--link", "'n0.nicc0'", "did you mean 'n0.nic0'?"});
+  simulate({"--link", "n0.gpu0 -> n1.gpu0=0.5"}, {"--link", "no link", "n0.gpu0 is linked to"});
+  simulate({"--second-job", "n0.gpu0 -> n1.gpu0=5"}, {"--second-job", "GB/s"});
+  simulate({"--second-job", "n0.gpu0 -> n1.gpu0=5000 GB/s"}, {"--second-job", "leaves nothing"});
+  simulate({"--trace", ""}, {"--trace", "empty"});
+  refuses({"simulate", scenario, "--recipe", "cp=16", "--fidelity", "clock"}, {"--fidelity", "timeline"});
+}
+
+TEST(TimelineTrouble, AFileThatCannotBeWrittenIsTheWorldsFailure) {
+  const Folder folder;
+  for (const char* option : {"--trace", "--spans"}) {
+    const Said said = cpfit({"simulate", example("llama3-8b-128k-1node"), "--recipe", "tp=1,cp=8,pp=1,dp=1,recompute=full",
+                             "--fidelity", "timeline", option, folder / "none/t.json"});
+    EXPECT_EQ(said.exit_code, 1) << said.err;
+    EXPECT_EQ(said.out, "");
+    EXPECT_THAT(said.err, AllOf(HasSubstr("none/t.json cannot be written"), HasSubstr("No such file")));
+  }
+}
+
 TEST(CurveTrouble, NamesTheRange) {
   const std::string scenario = example("llama3-8b-128k-1node");
   for (const char* lengths :

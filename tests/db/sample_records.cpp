@@ -120,7 +120,11 @@ PlanResult plan_result() {
   result.ledgers = {{to_text(result.ship.recipe), ledger}, {to_text(result.control.recipe), empty}};
   result.links = {{to_text(result.ship.recipe), {{"gpu", "switch", figure.bytes(), figure.seconds()}, {"switch", "gpu", {}, {}}}},
                   {to_text(result.control.recipe), {{"nic", "leaf", figure.bytes(), figure.seconds()}}}};
-  result.stats = {1000, 400, 300, 0.25, {{"legality.world_size", 500}, {"legality.heads", 100}}};
+  result.stats = {1000, 400, 300, 0.25, {{"legality.world_size", 500}, {"legality.heads", 100}}, 0.75};
+  result.confirmations = {
+      {to_text(result.ship.recipe), figure.seconds(), figure.seconds(), figure.seconds(), figure.seconds(),
+       "timeline and screen differ by +3.0 %", "", 123456},
+      {to_text(result.control.recipe), figure.seconds(), {}, {}, {}, "", "about 2 million activities", 2000000}};
   return result;
 }
 

@@ -62,6 +62,32 @@ TEST(Schema, AnOlderDatabaseGetsTheStepsItLacksAndKeepsItsRows) {
   EXPECT_EQ(load_run(open_store(path), run)->ship, sample::plan_result().ship);
 }
 
+TEST(Schema, ADatabaseOfTheFirstVersionIsReadAsItIsAndBroughtUpByAWriter) {
+  const sample::TemporaryFolder folder;
+  const std::string path = folder.file("study.cpfit");
+  RunId run{};
+  {
+    Store store = open_store(path);
+    run = create_run(store, sample::provenance());
+    finish_run(store, run, sample::plan_result());
+  }
+  {  // what the second step added, taken back
+    SQLite::Database database(path, SQLite::OPEN_READWRITE);
+    database.exec("DROP TABLE timeline_confirmation; ALTER TABLE run DROP COLUMN timeline_seconds; PRAGMA user_version = 1");
+  }
+  {
+    const Outcome<PlanResult> read = load_run(open_store(path, {.access = StoreAccess::kRead}), run);
+    EXPECT_EQ(read->ship, sample::plan_result().ship);
+    EXPECT_TRUE(read->confirmations.empty());
+    EXPECT_EQ(read->stats.timeline_seconds, 0.0);
+  }
+  const Outcome<PlanResult> read = load_run(open_store(path), run);
+  EXPECT_EQ(read->ship, sample::plan_result().ship);
+  EXPECT_TRUE(read->confirmations.empty());
+  SQLite::Database database(path, SQLite::OPEN_READONLY);
+  EXPECT_EQ(recognise(database).version, newest());
+}
+
 TEST(Schema, AStepThatFailsLeavesNoTrace) {
   SQLite::Database database(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   migrate(database, schema_steps());
@@ -97,7 +123,7 @@ TEST(Schema, EveryTableIsStrictAndNamesInSnakeCase) {
       EXPECT_TRUE(unit) << name << "." << column << " does not say its unit";
     }
   }
-  EXPECT_EQ(count, 17);  // 13 of runs, 4 of validations
+  EXPECT_EQ(count, 18);  // 14 of runs, 4 of validations
 }
 
 TEST(Schema, DeletingARunDeletesAllOfItAndNothingElse) {
@@ -116,8 +142,9 @@ TEST(Schema, DeletingARunDeletesAllOfItAndNothingElse) {
   database.exec("PRAGMA foreign_keys = ON");
   const auto rows = [&] {
     std::int64_t sum = 0;
-    for (const char* table : {"run", "run_input", "rejection", "candidate", "candidate_reason", "run_candidate", "neighbour",
-                              "lever", "crossover", "sweep_point", "ledger", "ledger_entry", "link_load"}) {
+    for (const char* table :
+         {"run", "run_input", "rejection", "candidate", "candidate_reason", "run_candidate", "neighbour", "lever", "crossover",
+          "sweep_point", "ledger", "ledger_entry", "link_load", "timeline_confirmation"}) {
       const std::int64_t count = database.execAndGet(std::string("SELECT count(*) FROM ") + table).getInt64();
       EXPECT_GT(count, 0) << table << " was never written";
       sum += count;

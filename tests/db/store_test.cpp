@@ -53,6 +53,7 @@ TEST_F(StoreTest, ResultComesBackWhole) {
   EXPECT_EQ(read.front, written.front);
   EXPECT_EQ(read.sweep, written.sweep);
   EXPECT_EQ(read.links, written.links);
+  EXPECT_EQ(read.confirmations, written.confirmations);
   EXPECT_EQ(read.stats, written.stats);
   ASSERT_EQ(read.ledgers.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {

@@ -6,6 +6,7 @@
 #include "sim/plan/explain.h"
 #include "sim/plan/lengths.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/step_timeline.h"
 
 namespace cpfit {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 PlanResult plan_of(const Scenario& scenario) {
   PlanOptions options;
   options.crossover = false;
+  options.timeline = false;
   Outcome<PlanResult> result = plan(scenario, RateSet::defaults(), options);
   for (const Problem& problem : result.problems()) ADD_FAILURE() << to_text(problem);
   return std::move(result).value();
@@ -111,6 +113,90 @@ TEST(Lengths, TheBatchFollowsTheSequenceByPowersOfTwo) {
 TEST(Lengths, TheLadderClimbsByQuartersOfAnOctave) {
   EXPECT_EQ(length_ladder(4096, 16384, 1024, 4),
             (std::vector<std::int64_t>{4096, 5120, 6144, 7168, 8192, 10240, 12288, 14336, 16384}));
+}
+
+TEST(Confirm, TheShortlistIsSimulatedInItsOrder) {
+  const Scenario scenario = test::llama_on_dgx(1, 65536, 8, "[search]\nrecompute = [\"full\"]\n");
+  PlanOptions options;
+  options.crossover = false;
+  const PlanResult result = plan(scenario, RateSet::defaults(), options).value();
+  ASSERT_TRUE(result.ships);
+  ASSERT_FALSE(result.confirmations.empty());
+  EXPECT_LE(result.confirmations.size(), options.confirm.recipes);
+  EXPECT_EQ(result.confirmations.front().recipe, to_text(result.ship.recipe));
+  EXPECT_EQ(result.confirmations.front().screen_step, result.ship.time.step());
+  std::int64_t together = 0;
+  for (const TimelineConfirmation& entry : result.confirmations) {
+    if (!entry.simulated()) continue;
+    together += entry.activities;
+    EXPECT_GT(entry.step.value(), 0.0) << entry.recipe;
+    EXPECT_EQ(entry.disagreement.empty(), std::abs(entry.step / entry.screen_step - 1.0) <= kAgreement) << entry.recipe;
+  }
+  EXPECT_LE(together, 2 * options.confirm.activities_together) << "the bound is on estimates, right within a factor of two";
+  // The screen alone says the same of everything else.
+  PlanOptions alone = options;
+  alone.timeline = false;
+  const PlanResult screened = plan(scenario, RateSet::defaults(), alone).value();
+  EXPECT_TRUE(screened.confirmations.empty());
+  EXPECT_EQ(screened.ship.recipe, result.ship.recipe);
+  EXPECT_EQ(screened.ship.time, result.ship.time);
+  EXPECT_TRUE(result.answer.starts_with(screened.answer)) << result.answer;
+}
+
+TEST(Confirm, WhatIsTooLargeIsSkippedAndSaysSo) {
+  const Scenario scenario = test::llama_on_dgx(1, 65536, 8, "[search]\nrecompute = [\"full\"]\n");
+  PlanOptions options;
+  options.crossover = false;
+  options.confirm.activities = 10;
+  const PlanResult result = plan(scenario, RateSet::defaults(), options).value();
+  ASSERT_FALSE(result.confirmations.empty());
+  for (const TimelineConfirmation& entry : result.confirmations) {
+    EXPECT_FALSE(entry.simulated());
+    EXPECT_NE(entry.skipped.find("million activities"), std::string::npos) << entry.skipped;
+    EXPECT_EQ(entry.step, Seconds());
+  }
+}
+
+TEST(Confirm, AShipThatExposesTooMuchOnTheTimelineSaysSo) {
+  // A budget between what the screen and what the timeline exposes: only the timeline's judgement can miss it.
+  Scenario scenario = test::llama_on_dgx(1, 65536, 8, "[search]\ntp = [1]\ncp = [8]\nrecompute = [\"full\"]\n");
+  PlanOptions options;
+  options.crossover = false;
+  const PlanResult first = plan(scenario, RateSet::defaults(), options).value();
+  ASSERT_TRUE(first.ships);
+  ASSERT_TRUE(first.confirmations.front().simulated());
+  const double screen = first.ship.time.exposed_cp / first.ship.time.step();
+  const double timeline = first.confirmations.front().exposed_cp / first.confirmations.front().step;
+  if (timeline <= screen * 1.0001) GTEST_SKIP() << "the timeline exposes no more here: " << timeline << " of " << screen;
+  scenario.requirements.exposed_budget_share = 0.5 * (screen + timeline);
+  const PlanResult result = plan(scenario, RateSet::defaults(), options).value();
+  ASSERT_TRUE(result.ships);
+  if (result.ship.recipe != first.ship.recipe) GTEST_SKIP() << "another recipe ships under this budget";
+  ASSERT_FALSE(result.ship.reasons.empty());
+  EXPECT_NE(result.ship.reasons.back().find("on the timeline cp=8 exposes"), std::string::npos) << result.ship.reasons.back();
+  EXPECT_NE(result.answer.find("It misses a requirement there"), std::string::npos) << result.answer;
+}
+
+TEST(Confirm, AChangedOrderIsToldOfThePairThatDiffersMost) {
+  const auto entry = [](const char* recipe, double screen, double timeline) {
+    TimelineConfirmation confirmation;
+    confirmation.recipe = recipe;
+    confirmation.screen_step = Seconds(screen);
+    confirmation.step = Seconds(timeline);
+    return confirmation;
+  };
+  const TimelineConfirmation a = entry("tp=1,cp=8,pp=1,dp=1", 10.0, 12.0), b = entry("tp=2,cp=4,pp=1,dp=1", 11.0, 11.5),
+                             c = entry("tp=4,cp=2,pp=1,dp=1", 13.0, 11.0);
+  // 12 / 11 is the largest turn: c saves 1 - 11/12 = 8.33 % of a.
+  const std::string sentence = changed_order({a, b, c}, 0.02);
+  EXPECT_NE(sentence.find("cp=2 x tp=4"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("cp=8 x tp=1"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("8.33 %"), std::string::npos) << sentence;
+  EXPECT_EQ(changed_order({a, b, c}, 0.10), "") << "inside the bound";
+  EXPECT_EQ(changed_order({a}, 0.02), "");
+  TimelineConfirmation skipped = c;
+  skipped.skipped = "too large";
+  EXPECT_EQ(changed_order({a, skipped}, 0.02), "");
 }
 
 }  // namespace

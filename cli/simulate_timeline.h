@@ -1,0 +1,41 @@
+// simulate at timeline fidelity: its options, the runs they ask for (one, or a quiet one beside a disturbed one), and the files
+// it writes. What is printed of it: timeline_text.h, timeline_json.h.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/plan/step_timeline.h"
+#include "sim/timeline/trace_export.h"
+
+namespace cpfit::cli {
+
+struct TimelineOptions {
+  std::string trace, spans;  // files; empty: none
+  bool every_rank = false;
+  std::vector<std::string> slow_ranks, links, second_jobs;  // as written
+};
+
+void add_timeline_options(CLI::App& command, TimelineOptions& options);
+
+/// The options that only a timeline has a use for, each as a problem; empty when none was given.
+[[nodiscard]] Problems only_for_timelines(const TimelineOptions& options);
+
+struct SimulatedStep {
+  StepTimeline now;
+  std::optional<StepTimeline> quiet;        // without the disturbance, where there is one
+  std::vector<std::string> disturbances;    // in words
+  std::vector<std::string> notes;           // sentences: which ranks stand for which, slow hops
+  std::vector<timeline::RankPlace> places;  // of the simulated ranks
+  std::vector<std::string> link_names;      // of the topology that `now` ran on
+};
+
+/// Problems: of the recipe and of the options, each with the option as its place; "simulate.too_large".
+[[nodiscard]] Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, const TimelineOptions& options);
+
+/// Writes what --trace and --spans name. Throws Error with path and reason.
+void write_timeline_files(const SimulatedStep& step, const TimelineOptions& options);
+
+}  // namespace cpfit::cli

@@ -1,0 +1,13 @@
+// A step at timeline fidelity as people read it: its parts beside the screen's (or beside the quiet run's), where communication
+// is hidden and exposed, the critical path, the busiest links.
+#pragma once
+
+#include <string>
+
+#include "cli/simulate_timeline.h"
+
+namespace cpfit::cli {
+
+[[nodiscard]] std::string timeline_text(const SimulatedStep& step);
+
+}  // namespace cpfit::cli
