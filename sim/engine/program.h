@@ -27,7 +27,7 @@ using ActivityId = std::int32_t;
 using SlotId = std::int32_t;
 using ResourceId = std::int32_t;
 using PatternId = std::int32_t;
-using HoldId = std::int16_t;
+using HoldId = std::int32_t;
 using TagId = std::uint16_t;
 
 enum class LaneKind : std::uint8_t {
@@ -48,6 +48,7 @@ enum class LaneKind : std::uint8_t {
   kPpBackReceive,
   kOther
 };
+inline constexpr std::size_t kLaneKinds = static_cast<std::size_t>(LaneKind::kOther) + 1;
 
 enum class Work : std::uint8_t {
   kAttention,
@@ -114,10 +115,9 @@ struct Activity {
 struct Slot {
   ActivityId activity = 0;
   LaneId lane = 0;
-  SlotId next = kNone;     // on the same lane
-  std::int32_t waits = 0;  // ends it waits for: explicit ones, and its predecessor on the lane if there is one
-  HoldId hold = -1;        // into Program::holds
-  std::int16_t spare = 0;
+  SlotId next = kNone;      // on the same lane
+  std::int32_t waits = 0;   // ends it waits for: explicit ones, and its predecessor on the lane if there is one
+  HoldId hold = -1;         // into Program::holds
   std::int32_t launch = 0;  // place in the launch order of its rank's host thread; 0 where no host launches it
 };
 

@@ -1,16 +1,10 @@
 #include "sim/engine/program_builder.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include "sim/engine/trouble.h"
 
 namespace cpfit::engine {
 
 namespace {
-
-[[noreturn]] void mistake(const char* what, std::int64_t value) {
-  std::fprintf(stderr, "cpfit: internal error: program: %s %lld\n", what, static_cast<long long>(value));
-  std::abort();
-}
 
 template <class Value>
 std::size_t at(Value index) {
@@ -20,18 +14,24 @@ std::size_t at(Value index) {
 }  // namespace
 
 LaneId ProgramBuilder::lane(std::int32_t rank, LaneKind kind) {
-  const auto [found, fresh] = lane_of_.try_emplace({rank, kind}, static_cast<LaneId>(program_.lanes.size()));
-  if (fresh) {
+  if (rank < 0) mistake("no rank", rank);
+  if (at(rank) >= lane_of_.size()) {
+    std::array<LaneId, kLaneKinds> none;
+    none.fill(kNone);
+    lane_of_.resize(at(rank) + 1, none);
+  }
+  LaneId& lane = lane_of_[at(rank)][static_cast<std::size_t>(kind)];
+  if (lane == kNone) {
+    lane = static_cast<LaneId>(program_.lanes.size());
     program_.lanes.push_back({rank, kind});
     program_.first_of_lane.push_back(kNone);
     last_slot_.push_back(kNone);
   }
-  return found->second;
+  return lane;
 }
 
 LaneId ProgramBuilder::find_lane(std::int32_t rank, LaneKind kind) const {
-  const auto found = lane_of_.find({rank, kind});
-  return found == lane_of_.end() ? kNone : found->second;
+  return rank < 0 || at(rank) >= lane_of_.size() ? kNone : lane_of_[at(rank)][static_cast<std::size_t>(kind)];
 }
 
 ResourceId ProgramBuilder::resource(const Resource& resource) {

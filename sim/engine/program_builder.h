@@ -1,6 +1,7 @@
 // Writes a Program: lanes first, then activities in the order of their lanes. Aborts on our own mistakes (unknown ids).
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <map>
 #include <span>
@@ -57,7 +58,7 @@ class ProgramBuilder {
  private:
   [[nodiscard]] SlotId slot_of(ActivityId activity, LaneId lane) const;
   Program program_;
-  std::map<std::pair<std::int32_t, LaneKind>, LaneId> lane_of_;
+  std::vector<std::array<LaneId, kLaneKinds>> lane_of_;  // (ranks), kNone where never made
   std::map<std::vector<std::pair<ResourceId, double>>, PatternId> pattern_of_;
   std::map<std::tuple<std::string, Work, TrafficAxis, StepPass>, TagId> tag_of_;
   std::map<std::pair<ResourceId, double>, HoldId> hold_of_;

@@ -58,16 +58,23 @@ AttentionSchedule::AttentionSchedule(const ScreenContext& context, const Recipe&
       traffic_(cp_traffic(context.model, context.training, recipe, context.rules)),
       tensors_(cp_tensors(context.model, context.training, recipe)) {}
 
-TagId AttentionSchedule::step_tag(const char* name, std::size_t step, Work work, const Place& at, TrafficAxis axis) {
-  return writer_.tag(std::string(name) + " " + std::to_string(step), work, at, axis);
+TagId AttentionSchedule::step_tag(Numbered what, std::size_t step, const Place& at) {
+  static constexpr const char* kNames[] = {"attention ", "send kv ", "send kv outer ", "send kv dkv ", "send dkv "};
+  std::vector<TagId>& known = tags_[static_cast<std::size_t>(what)][static_cast<std::size_t>(at.pass)];
+  const bool kernel = what == Numbered::kAttention;
+  while (known.size() <= step) {
+    known.push_back(writer_.tag(kNames[static_cast<std::size_t>(what)] + std::to_string(known.size()),
+                                kernel ? Work::kAttention : Work::kMessage, at, kernel ? TrafficAxis::kNone : TrafficAxis::kCp));
+  }
+  return known[step];
 }
 
 ActivityId AttentionSchedule::attention(const Ring& ring, std::size_t position, std::size_t step, LaneKind lane,
                                         const Place& at) {
   const std::int32_t first = ring.backward ? LaunchCounts::kAttentionBack : LaunchCounts::kAttention;
   const std::int32_t further = ring.backward ? LaunchCounts::kRingStepBack : 1;
-  return writer_.kernel(ring.ranks[position], lane, step_tag("attention", step, Work::kAttention, at),
-                        ring.kernel(position, step), step == 0 ? first : further, at);
+  return writer_.kernel(ring.ranks[position], lane, step_tag(Numbered::kAttention, step, at), ring.kernel(position, step),
+                        step == 0 ? first : further, at);
 }
 
 void AttentionSchedule::merge(const Ring& ring, std::size_t position, Picoseconds time, const Place& at) {
@@ -164,7 +171,7 @@ void AttentionSchedule::prefetching_forward(const Ring& ring, const Place& at) {
   for (std::size_t p = 0; p < r; ++p) before[p] = writer_.last(ring.ranks[p]);
   for (std::size_t step = 0; step < r; ++step) {
     if (step + 1 < r) {
-      const TagId tag = step_tag("send kv", step, Work::kMessage, at, TrafficAxis::kCp);
+      const TagId tag = step_tag(Numbered::kSendKv, step, at);
       for (std::size_t p = 0; p < r; ++p) {
         const std::size_t q = ring.next(p);
         const std::int32_t from = ring.ranks[p], to = ring.ranks[q];
@@ -232,16 +239,15 @@ ActivityId AttentionSchedule::gather_once(const Ring& ring, Bytes bytes, const P
 void AttentionSchedule::send_kv(const Ring& ring, std::size_t step, Bytes inner, Bytes outer, KvOnTheWay& kv, const Place& at) {
   const int messages = traffic_.forward.messages_per_hop;
   if (ring.begins_window(step) && step + ring.window < ring.size()) {
-    const Wire wire{LaneKind::kCpSecond, LaneKind::kCpSecondReceive,
-                    step_tag("send kv outer", step / ring.window, Work::kMessage, at, TrafficAxis::kCp), outer, messages};
+    const Wire wire{LaneKind::kCpSecond, LaneKind::kCpSecondReceive, step_tag(Numbered::kSendKvOuter, step / ring.window, at),
+                    outer, messages};
     for (std::size_t p = 0; p < ring.size(); ++p) {
       const std::size_t q = ring.next(p, ring.window);
       kv.outer[p] = posted_message(ring, p, q, wire, kv.outer_arrived[p], kv.outer_arrived[q], at);
     }
   }
   if (ring.ends_window(step)) return;
-  const Wire wire{LaneKind::kCpSend, LaneKind::kCpReceive, step_tag("send kv", step, Work::kMessage, at, TrafficAxis::kCp), inner,
-                  messages};
+  const Wire wire{LaneKind::kCpSend, LaneKind::kCpReceive, step_tag(Numbered::kSendKv, step, at), inner, messages};
   for (std::size_t p = 0; p < ring.size(); ++p) {
     const std::size_t q = ring.target(p);
     kv.inner[p] = posted_message(ring, p, q, wire, kv.inner_arrived[p], kv.inner_arrived[q], at);
@@ -288,10 +294,7 @@ void AttentionSchedule::waiting_backward(const Ring& ring, const Place& at) {
   for (std::size_t step = 0; step < r; ++step) {
     const bool last = step + 1 == r;
     const Bytes bytes = step == 0 ? phase.first_message : last ? phase.last_message : phase.middle_message;
-    const TagId tag = step_tag(step == 0 ? "send kv"
-                               : last    ? "send dkv"
-                                         : "send kv dkv",
-                               step, Work::kMessage, at, TrafficAxis::kCp);
+    const TagId tag = step_tag(step == 0 ? Numbered::kSendKv : last ? Numbered::kSendDkv : Numbered::kSendKvDkv, step, at);
     for (std::size_t p = 0; p < r; ++p) {
       const std::int32_t from = ring.ranks[p], to = ring.ranks[ring.target(p)];
       const Transfer transfer = writer_.network().message(from, to, bytes, phase.messages_per_hop);
@@ -328,8 +331,8 @@ void AttentionSchedule::homecoming_backward(const Ring& ring, const Place& at) {
     }
     // In fp32 through the first window, cast to the nominal dtype at its edge (InternEvo); a plain ring is one window.
     const Wire wire{shared ? LaneKind::kCpSend : LaneKind::kCpThird, shared ? LaneKind::kCpReceive : LaneKind::kCpThirdReceive,
-                    step_tag("send dkv", step, Work::kMessage, at, TrafficAxis::kCp),
-                    fp32 && step < ring.window ? tensors_.kv4 : tensors_.kv, phase.messages_per_hop};
+                    step_tag(Numbered::kSendDkv, step, at), fp32 && step < ring.window ? tensors_.kv4 : tensors_.kv,
+                    phase.messages_per_hop};
     const auto next_holder = [&](std::size_t p) {
       return ring.ends_window(step) && ring.window < ring.size() ? ring.next(ring.target(p), ring.window) : ring.target(p);
     };

@@ -58,8 +58,9 @@ class AttentionSchedule {
   void wait_kv(const Ring& ring, std::size_t step, KvOnTheWay& kv);
   engine::ActivityId attention(const Ring& ring, std::size_t position, std::size_t step, engine::LaneKind lane, const Place& at);
   void merge(const Ring& ring, std::size_t position, engine::Picoseconds time, const Place& at);
-  [[nodiscard]] engine::TagId step_tag(const char* name, std::size_t step, engine::Work work, const Place& at,
-                                       engine::TrafficAxis axis = engine::TrafficAxis::kNone);
+  /// What has a number: "attention 3". Tags are asked for once per kernel, so they are kept.
+  enum class Numbered : std::uint8_t { kAttention, kSendKv, kSendKvOuter, kSendKvDkv, kSendDkv };
+  [[nodiscard]] engine::TagId step_tag(Numbered what, std::size_t step, const Place& at);
 
   const ScreenContext& context_;
   const Recipe& recipe_;
@@ -67,6 +68,7 @@ class AttentionSchedule {
   Writer& writer_;
   CpTraffic traffic_;
   CpTensors tensors_;
+  std::vector<engine::TagId> tags_[5][3];  // (steps) by Numbered and pass
 };
 
 }  // namespace cpfit::schedule

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/schedule/pipeline_order.h"
 #include "sim/screen/layer_cost.h"
 
 namespace cpfit::schedule {
@@ -40,7 +41,7 @@ bool DataParallel::layers_alike() const {
 }
 
 double DataParallel::chunk_parameters(std::int32_t stage, std::int32_t chunk) const {
-  const double layers = layout_.layers_of_chunk[static_cast<std::size_t>(chunk * recipe_.pp + stage)];
+  const double layers = layout_.layers_of_chunk[chunk_index(recipe_, stage, chunk)];
   return parameters_on_stage(context_, recipe_, count_, layers, stage == 0 && chunk == 0,
                              stage == recipe_.pp - 1 && chunk == recipe_.vpp - 1);
 }
@@ -112,7 +113,7 @@ void DataParallel::before_forward(std::int32_t stage, const Place& at) {
     return;
   }
   if (at.micro_batch != 0 || !recipe_.overlap_param_gather) return;
-  const auto index = static_cast<std::size_t>(at.chunk * recipe_.pp + stage);
+  const auto index = chunk_index(recipe_, stage, at.chunk);
   const std::int32_t layers = layout_.layers_of_chunk[index];
   std::int32_t first = 0;
   for (std::size_t i = 0; i < index; ++i) first += layout_.layers_of_chunk[i];
@@ -155,7 +156,7 @@ void DataParallel::after_chunk(std::int32_t stage, const Place& at, std::int32_t
   }
   if (at.micro_batch != micro_batches - 1 || !recipe_.overlap_grad_reduce) return;
   const auto p = static_cast<std::size_t>(stage);
-  const double layers = layout_.layers_of_chunk[static_cast<std::size_t>(at.chunk * recipe_.pp + stage)];
+  const double layers = layout_.layers_of_chunk[chunk_index(recipe_, stage, at.chunk)];
   const double done = sharded() ? layers * layer_parameters_ : many_buckets(stage, at.chunk) ? reduced_[p] : 0.0;
   (void)reduce(stage, chunk_parameters(stage, at.chunk) - done, at);
   if (many_buckets(stage, at.chunk)) open_[p] = reduced_[p] = 0.0, in_bucket_[p] = 0;

@@ -29,7 +29,24 @@ LayerSchedule::LayerSchedule(const ScreenContext& context, const Recipe& recipe,
       writer_(writer),
       attention_(context, recipe, times, writer),
       tp_(tp_traffic(context.model, context.training, recipe)),
-      overlap_tp_(recipe.overlap_tp && context.rules.tp_overlap_available && recipe.sequence_parallel) {}
+      overlap_tp_(recipe.overlap_tp && context.rules.tp_overlap_available && recipe.sequence_parallel),
+      groups_(static_cast<std::size_t>(recipe.pp)) {
+  const SimulatedRanks& ranks = writer.ranks();
+  for (std::int32_t stage = 0; stage < recipe.pp; ++stage) {
+    StageGroups& groups = groups_[static_cast<std::size_t>(stage)];
+    for (std::int32_t d = 0; d < ranks.dp(); ++d) {
+      for (std::int32_t c = 0; c < recipe.cp; ++c) {
+        std::vector<std::int32_t>& tensor = groups.tensor.emplace_back();
+        for (std::int32_t t = 0; t < ranks.tp(); ++t) tensor.push_back(ranks.index({t, c, d, stage}));
+        groups.ranks.insert(groups.ranks.end(), tensor.begin(), tensor.end());
+      }
+      for (std::int32_t t = 0; t < ranks.tp(); ++t) {
+        std::vector<std::int32_t>& ring = groups.context.emplace_back();
+        for (std::int32_t c = 0; c < recipe.cp; ++c) ring.push_back(ranks.index({t, c, d, stage}));
+      }
+    }
+  }
+}
 
 bool LayerSchedule::windowed(std::int32_t layer) const {
   if (context_.training.mask.kind == MaskKind::kSlidingWindow) return true;
@@ -38,31 +55,13 @@ bool LayerSchedule::windowed(std::int32_t layer) const {
   return model.window_period == 0 || (layer + 1) % model.window_period != 0;
 }
 
-std::vector<std::int32_t> LayerSchedule::context_group(std::int32_t stage, std::int32_t t, std::int32_t d) const {
-  std::vector<std::int32_t> group;
-  for (std::int32_t c = 0; c < recipe_.cp; ++c) group.push_back(writer_.ranks().index({t, c, d, stage}));
-  return group;
+const std::vector<std::int32_t>& LayerSchedule::context_group(std::int32_t stage, std::int32_t t, std::int32_t d) const {
+  return groups_[static_cast<std::size_t>(stage)]
+      .context[static_cast<std::size_t>(d) * static_cast<std::size_t>(writer_.ranks().tp()) + static_cast<std::size_t>(t)];
 }
 
-std::vector<std::int32_t> LayerSchedule::stage_ranks(std::int32_t stage) const {
-  std::vector<std::int32_t> all;
-  for (std::int32_t d = 0; d < writer_.ranks().dp(); ++d) {
-    for (std::int32_t c = 0; c < recipe_.cp; ++c) {
-      for (std::int32_t t = 0; t < writer_.ranks().tp(); ++t) all.push_back(writer_.ranks().index({t, c, d, stage}));
-    }
-  }
-  return all;
-}
-
-std::vector<std::vector<std::int32_t>> LayerSchedule::tensor_groups(std::int32_t stage) const {
-  std::vector<std::vector<std::int32_t>> groups;
-  for (std::int32_t d = 0; d < writer_.ranks().dp(); ++d) {
-    for (std::int32_t c = 0; c < recipe_.cp; ++c) {
-      std::vector<std::int32_t>& group = groups.emplace_back();
-      for (std::int32_t t = 0; t < writer_.ranks().tp(); ++t) group.push_back(writer_.ranks().index({t, c, d, stage}));
-    }
-  }
-  return groups;
+const std::vector<std::int32_t>& LayerSchedule::stage_ranks(std::int32_t stage) const {
+  return groups_[static_cast<std::size_t>(stage)].ranks;
 }
 
 void LayerSchedule::each_kernel(std::int32_t stage, TagId tag, Kernel time, std::int32_t launches, const Place& at) {
@@ -74,14 +73,14 @@ std::vector<ActivityId> LayerSchedule::posted_collectives(std::int32_t stage, Co
   std::vector<ActivityId> posted;
   const GroupShape shape = group_shapes(recipe_).tp;
   const TagId tag = writer_.tag(name, Work::kCollective, at, TrafficAxis::kTp);
-  for (const std::vector<std::int32_t>& group : tensor_groups(stage)) {
+  for (const std::vector<std::int32_t>& group : groups_[static_cast<std::size_t>(stage)].tensor) {
     posted.push_back(writer_.collective(group, LaneKind::kTp, tag, writer_.network().collective(kind, shape, group, bytes), at));
   }
   return posted;
 }
 
 void LayerSchedule::gate_groups(std::int32_t stage, const std::vector<ActivityId>& collectives) {
-  const std::vector<std::vector<std::int32_t>> groups = tensor_groups(stage);
+  const std::vector<std::vector<std::int32_t>>& groups = groups_[static_cast<std::size_t>(stage)].tensor;
   for (std::size_t i = 0; i < collectives.size(); ++i) {
     for (const std::int32_t rank : groups[i]) writer_.gate(rank, collectives[i]);
   }
@@ -131,7 +130,7 @@ void LayerSchedule::scattered_product(std::int32_t stage, const char* name, Kern
 void LayerSchedule::attention(std::int32_t stage, const Place& at, bool forward) {
   for (std::int32_t d = 0; d < writer_.ranks().dp(); ++d) {
     for (std::int32_t t = 0; t < writer_.ranks().tp(); ++t) {
-      const std::vector<std::int32_t> group = context_group(stage, t, d);
+      const std::vector<std::int32_t>& group = context_group(stage, t, d);
       if (forward) {
         attention_.forward(group, at, windowed(at.layer));
       } else {

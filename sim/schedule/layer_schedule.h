@@ -29,9 +29,9 @@ class LayerSchedule {
   void backward(std::int32_t stage, const Place& at, Repeated repeated);
 
   /// The stage's simulated ranks of one context group: tp lane `t`, replica `d`; in ring order.
-  [[nodiscard]] std::vector<std::int32_t> context_group(std::int32_t stage, std::int32_t t, std::int32_t d) const;
+  [[nodiscard]] const std::vector<std::int32_t>& context_group(std::int32_t stage, std::int32_t t, std::int32_t d) const;
   /// All simulated ranks of the stage.
-  [[nodiscard]] std::vector<std::int32_t> stage_ranks(std::int32_t stage) const;
+  [[nodiscard]] const std::vector<std::int32_t>& stage_ranks(std::int32_t stage) const;
 
   /// Head and loss of the last stage, embedding of the first.
   void head_forward(std::int32_t stage, const Place& at);
@@ -51,7 +51,6 @@ class LayerSchedule {
   void scattered_product(std::int32_t stage, const char* name, Kernel time, std::int32_t launches, const Place& at);
   void half_backward(std::int32_t stage, const HalfTimes& half, bool attention_half, const Place& at);
   [[nodiscard]] bool windowed(std::int32_t layer) const;
-  [[nodiscard]] std::vector<std::vector<std::int32_t>> tensor_groups(std::int32_t stage) const;
 
   const ScreenContext& context_;
   const Recipe& recipe_;
@@ -60,6 +59,12 @@ class LayerSchedule {
   AttentionSchedule attention_;
   TpTraffic tp_;
   bool overlap_tp_;
+  struct StageGroups {
+    std::vector<std::int32_t> ranks;
+    std::vector<std::vector<std::int32_t>> tensor;   // (dp, cp) groups, cp fastest
+    std::vector<std::vector<std::int32_t>> context;  // (dp, tp) groups, tp fastest
+  };
+  std::vector<StageGroups> groups_;  // (stages)
 };
 
 }  // namespace cpfit::schedule

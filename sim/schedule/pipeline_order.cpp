@@ -25,15 +25,10 @@ std::vector<StageTurn> stage_turns(const Recipe& recipe, std::int32_t stage, std
   std::vector<StageTurn> backward = forward;
   for (StageTurn& turn : backward) turn = {false, turn.micro_batch, recipe.vpp - 1 - turn.chunk};
   const std::int32_t after = recipe.pp - 1 - stage;
-  std::size_t warm_up = 0;
-  if (recipe.schedule == Schedule::kGpipe) {
-    warm_up = forward.size();
-  } else if (recipe.vpp > 1) {
-    warm_up = static_cast<std::size_t>(2 * after + (recipe.vpp - 1) * recipe.pp);
-  } else {
-    warm_up = static_cast<std::size_t>(after);
-  }
-  warm_up = std::min(warm_up, forward.size());
+  std::int32_t warm_up_turns = after;
+  if (recipe.vpp > 1) warm_up_turns = 2 * after + (recipe.vpp - 1) * recipe.pp;
+  const std::size_t warm_up =
+      recipe.schedule == Schedule::kGpipe ? forward.size() : std::min(static_cast<std::size_t>(warm_up_turns), forward.size());
   std::vector<StageTurn> turns(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(warm_up));
   for (std::size_t i = 0; i < backward.size(); ++i) {
     if (warm_up + i < forward.size()) turns.push_back(forward[warm_up + i]);

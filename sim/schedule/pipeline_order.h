@@ -1,6 +1,7 @@
 // In which order a pipeline stage runs its micro-batches: GPipe, 1F1B, interleaved 1F1B (Megatron-LM schedules.py).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,6 +16,11 @@ struct StageTurn {
   std::int32_t chunk = 0;
   friend bool operator==(const StageTurn&, const StageTurn&) = default;
 };
+
+/// Place of a stage's chunk in ResolvedLayout::layers_of_chunk: pipeline order.
+[[nodiscard]] inline std::size_t chunk_index(const Recipe& recipe, std::int32_t stage, std::int32_t chunk) {
+  return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(recipe.pp) + static_cast<std::size_t>(stage);
+}
 
 /// All turns of `stage` in one step of `micro_batches`.
 /// GPipe: all forwards, then all backwards. 1F1B: min(m, pp - 1 - stage) forwards first, then forward and backward in turn.

@@ -22,6 +22,7 @@ constexpr std::int32_t kCountedReplicas = 64;
 StepNetwork::StepNetwork(const ScreenContext& context, const Recipe& recipe, const SimulatedRanks& ranks,
                          engine::ProgramBuilder& program)
     : context_(context), recipe_(recipe), ranks_(ranks), program_(program) {
+  messages_.resize(static_cast<std::size_t>(ranks.count()));
   for (std::int32_t rank = 0; rank < ranks.count(); ++rank) {
     engine::Resource sm;
     sm.capacity = 1.0;
@@ -86,9 +87,17 @@ engine::PatternId StepNetwork::pattern_of(const Weights& weights) {
 }
 
 Transfer StepNetwork::message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages) {
-  const auto [found, fresh] = messages_.try_emplace({from, to, bytes.value(), messages});
-  Transfer& transfer = found->second;
-  if (!fresh || bytes.value() <= 0.0) return transfer;
+  if (bytes.value() <= 0.0) return {};
+  std::vector<KnownMessage>& known = messages_[static_cast<std::size_t>(from)];
+  for (const KnownMessage& message : known) {
+    if (message.to == to && message.bytes == bytes.value() && message.messages == messages) return message.transfer;
+  }
+  known.push_back({to, messages, bytes.value(), new_message(from, to, bytes, messages)});
+  return known.back().transfer;
+}
+
+Transfer StepNetwork::new_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages) {
+  Transfer transfer;
   const std::int64_t a = ranks_.global(from), b = ranks_.global(to);
   const Topology& topology = *context_.cluster.topology;
   Weights weights;
@@ -117,9 +126,17 @@ Transfer StepNetwork::message(std::int32_t from, std::int32_t to, Bytes bytes, s
 
 Transfer StepNetwork::collective(CollectiveKind kind, GroupShape shape, std::span<const std::int32_t> members, Bytes bytes,
                                  std::int64_t ranks) {
-  Transfer transfer;
-  if (shape.size <= 1 || bytes.value() <= 0.0) return transfer;
+  if (shape.size <= 1 || bytes.value() <= 0.0) return {};
   if (ranks == 0) ranks = shape.size;
+  // Layers and micro-batches repeat the same collectives; routing the flows of all images is what costs.
+  const auto [found, fresh] = collectives_.try_emplace({kind, shape, members.front(), members.size(), bytes.value(), ranks});
+  if (fresh) found->second = new_collective(kind, shape, members, bytes, ranks);
+  return found->second;
+}
+
+Transfer StepNetwork::new_collective(CollectiveKind kind, GroupShape shape, std::span<const std::int32_t> members, Bytes bytes,
+                                     std::int64_t ranks) {
+  Transfer transfer;
   const GroupNetwork& group = context_.network.at(shape);
   const bool exchange = kind == CollectiveKind::kAllToAll;
   const BytesPerSecond rate = exchange ? group.alltoall_rate : group.collective_rate;

@@ -47,9 +47,12 @@ class StepNetwork {
 
  private:
   using Weights = std::map<std::int32_t, double>;  // link -> bytes per byte of the transfer
+  [[nodiscard]] Transfer new_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages);
   void add_route(std::int64_t from, std::int64_t to, double weight, Weights& weights);
   void add_images(std::int64_t from, std::int64_t to, double weight, Weights& weights);
   [[nodiscard]] engine::PatternId pattern_of(const Weights& weights);
+  [[nodiscard]] Transfer new_collective(CollectiveKind kind, GroupShape shape, std::span<const std::int32_t> members, Bytes bytes,
+                                        std::int64_t ranks);
   [[nodiscard]] engine::ResourceId resource_of(std::int32_t link);
   [[nodiscard]] double attainable(const Link& link) const;  // bytes per picosecond
 
@@ -60,7 +63,15 @@ class StepNetwork {
   std::vector<engine::PatternId> kernel_;                // (ranks)
   std::vector<engine::ResourceId> sm_;                   // (ranks)
   std::map<std::int32_t, engine::ResourceId> resource_;  // link -> resource
-  std::map<std::tuple<std::int32_t, std::int32_t, double, std::int32_t>, Transfer> messages_;
+  struct KnownMessage {
+    std::int32_t to, messages;
+    double bytes;
+    Transfer transfer;
+  };
+  std::vector<std::vector<KnownMessage>> messages_;  // (ranks) those a rank sends: few kinds, asked for again and again
+  /// Kind, shape, first member, simulated members, bytes, ranks: a group is known by its first member and its size.
+  using CollectiveKey = std::tuple<CollectiveKind, GroupShape, std::int32_t, std::size_t, double, std::int64_t>;
+  std::map<CollectiveKey, Transfer> collectives_;
   std::vector<std::int32_t> route_;
 };
 

@@ -73,9 +73,6 @@ class StepWriter {
   [[nodiscard]] bool is_last(std::int32_t stage, std::int32_t chunk) const {
     return stage == recipe_.pp - 1 && chunk == recipe_.vpp - 1;
   }
-  [[nodiscard]] std::size_t chunk_index(std::int32_t stage, std::int32_t chunk) const {
-    return static_cast<std::size_t>(chunk * recipe_.pp + stage);
-  }
 
   [[nodiscard]] bool input_exists(std::int32_t stage, const StageTurn& turn) const {
     if (turn.forward && is_first(stage, turn.chunk)) return true;
@@ -120,7 +117,7 @@ class StepWriter {
   /// Layers of the chunk in the order of the pass; one section where they repeat.
   template <class Layer>
   void repeat_layers(std::int32_t stage, Place at, Layer write_layer) {
-    const std::size_t index = chunk_index(stage, at.chunk);
+    const std::size_t index = chunk_index(recipe_, stage, at.chunk);
     const std::int32_t count = layout_.layers_of_chunk[index], first = first_layer_[index];
     const std::int32_t written = folds(count) ? options_.fold_copies : count;
     engine::ActivityId second = writer_.program().next_id();
@@ -158,8 +155,9 @@ class StepWriter {
       case RecomputeKind::kBlock: {
         // The first layers of the stage, chunk by chunk (Megatron: of each chunk in turn).
         std::int32_t before = 0;
-        for (std::int32_t chunk = 0; chunk < at.chunk; ++chunk) before += layout_.layers_of_chunk[chunk_index(stage, chunk)];
-        const std::int32_t inside = at.layer - first_layer_[chunk_index(stage, at.chunk)];
+        for (std::int32_t chunk = 0; chunk < at.chunk; ++chunk)
+          before += layout_.layers_of_chunk[chunk_index(recipe_, stage, chunk)];
+        const std::int32_t inside = at.layer - first_layer_[chunk_index(recipe_, stage, at.chunk)];
         return before + inside < recipe_.recompute.block_layers ? repeated_by_full(context_.rules) : Repeated{};
       }
     }
@@ -172,7 +170,7 @@ class StepWriter {
   /// ahead.
   void receive(std::int32_t stage, const StageTurn& turn) {
     const auto found = inbound_.find({turn.forward, stage, turn.chunk, turn.micro_batch});
-    const std::vector<std::int32_t> ranks = layers_.stage_ranks(stage);
+    const std::vector<std::int32_t>& ranks = layers_.stage_ranks(stage);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       const ActivityId now = writer_.last(ranks[i]);
       if (found != inbound_.end()) {
@@ -195,7 +193,7 @@ class StepWriter {
       to = (stage + recipe_.pp - 1) % recipe_.pp;
       if (stage == 0) --chunk;
     }
-    const std::vector<std::int32_t> from_ranks = layers_.stage_ranks(stage), to_ranks = layers_.stage_ranks(to);
+    const std::vector<std::int32_t>&from_ranks = layers_.stage_ranks(stage), &to_ranks = layers_.stage_ranks(to);
     const LaneKind send_kind = turn.forward ? LaneKind::kPpSend : LaneKind::kPpBackSend;
     const LaneKind receive_kind = turn.forward ? LaneKind::kPpReceive : LaneKind::kPpBackReceive;
     const engine::TagId tag =

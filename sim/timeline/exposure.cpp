@@ -1,5 +1,7 @@
 #include "sim/timeline/exposure.h"
 
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -277,7 +279,10 @@ std::int32_t last_rank(const History& history) {
 StepAnswer step_answer(const History& history) {
   StepAnswer answer;
   const ShortHistory short_history(history);
-  for (std::int32_t rank = 0; rank < history.ranks(); ++rank) answer.ranks.push_back(checked_answer(short_history, rank));
+  answer.ranks.resize(static_cast<std::size_t>(history.ranks()));
+  tbb::parallel_for(std::int32_t{0}, history.ranks(), [&](std::int32_t rank) {
+    answer.ranks[static_cast<std::size_t>(rank)] = checked_answer(short_history, rank);
+  });
   if (answer.ranks.empty()) return answer;
   answer.rank = last_rank(history);
   answer.time = time_breakdown(answer.ranks[static_cast<std::size_t>(answer.rank)].parts);
