@@ -12,6 +12,7 @@
 #include "model/quantity/text.h"
 #include "sim/plan/disturbance.h"
 #include "sim/plan/placement_text.h"
+#include "sim/plan/step_memory.h"
 #include "sim/schedule/step_size.h"
 #include "sim/timeline/counter_track.h"
 #include "sim/timeline/lanes.h"
@@ -227,6 +228,7 @@ Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, con
   step.link_names = names_of_links(*cluster.topology);
   if (const std::string folded = folded_sentence(recipe, step.now.step->ranks); !folded.empty())
     step.notes.insert(step.notes.begin(), folded);
+  if (!options.trace.empty()) step.memory = step_memory(bench, scenario.training, step.now);
   if (!wanted->any() && recipe.cp > 1 && recipe.world() <= kPlacedBeside) {
     const PlacementAdvice advice = optimise_placement(context, recipe);
     if (avoids_slow_hop(advice)) step.notes.push_back(advice.sentence);
@@ -240,7 +242,9 @@ void write_timeline_files(const SimulatedStep& step, const TimelineOptions& opti
   Timeline lanes = timeline::timeline_of(history);
   for (const timeline::RankAnswer& rank : step.now.answer.ranks) timeline::mark_exposed(lanes, rank);
   write_file(options.trace, [&](std::ostream& out) {
-    timeline::write_trace(out, lanes, step.places, timeline::link_rates(history, step.link_names));
+    std::vector<timeline::CounterTrack> counters = timeline::link_rates(history, step.link_names);
+    for (timeline::CounterTrack& track : timeline::memory_counters(step.memory)) counters.push_back(std::move(track));
+    timeline::write_trace(out, lanes, step.places, counters);
   });
   write_file(options.spans, [&](std::ostream& out) { timeline::write_span_csv(out, lanes, step.places); });
 }

@@ -8,8 +8,8 @@
 
 namespace cpfit::schedule {
 
-/// Activities of the step's program, counted from the layers, ring steps, micro-batches and ranks that it would hold; right
-/// within a factor of two. The recipe must be legal.
+/// Activities of the step's program, counted from the layers, ring steps, micro-batches and ranks that it would hold; unfolded
+/// right within a factor of two, folded an upper bound rather than a count. The recipe must be legal.
 [[nodiscard]] std::int64_t estimated_activities(const ScreenContext& context, const Recipe& recipe, const StepOptions& options);
 
 }  // namespace cpfit::schedule

@@ -176,7 +176,8 @@ TEST(Disturbance, ARingFeelsTheLinkItCrosses) {
   ASSERT_FALSE(shifts.empty());
   const auto hit = std::find_if(shifts.begin(), shifts.end(), [&](const LinkShift& s) { return s.from == from && s.to == to; });
   ASSERT_NE(hit, shifts.end());
-  EXPECT_NEAR(hit->after.bytes / hit->before.bytes, 1.0, 1e-9) << "the same bytes";
+  // The same bytes, but for the collectives' part: of a link they are charged no more than they attain of it.
+  EXPECT_NEAR(hit->after.bytes / hit->before.bytes, 1.0, 0.1);
   EXPECT_GT(hit->after.busy, hit->before.busy * 2.0) << "over a tenth of the link";
   // Without its NVLinks a GPU sends over PCIe; without these too it reaches nobody.
   const auto cut = [&](std::vector<LinkChange> links) {
@@ -190,15 +191,16 @@ TEST(Disturbance, ARingFeelsTheLinkItCrosses) {
   EXPECT_EQ(code_of(cut({{"n0.gpu0", "n0.nvsw0", 0.0}, {"n0.gpu0", "n0.pcie0", 0.0}}).problems()), "schedule.route");
 }
 
-TEST(StepSize, IsToldWithinAFactorOfTwo) {
+TEST(StepSize, OfUnfoldedLayersIsToldWithinAFactorOfTwo) {
   const Scenario scenario = test::llama_on_dgx(1, 32768, 8);
   const RateSet rates = RateSet::defaults();
   Workbench bench = Workbench::build(scenario, rates).value();
-  for (const char* text : {"tp=1,cp=1,pp=1,dp=8,recompute=full", "tp=1,cp=8,pp=1,dp=1,recompute=full", "tp=2,cp=4,pp=1,dp=1",
-                           "tp=2,cp=2,pp=2,dp=1", "tp=8,cp=1,pp=1,dp=1", "tp=2,cp=4,pp=1,dp=1,cp_comm=a2a"}) {
+  for (const char* text :
+       {"tp=1,cp=1,pp=1,dp=8,recompute=full", "tp=1,cp=8,pp=1,dp=1,recompute=full", "tp=2,cp=4,pp=1,dp=1", "tp=2,cp=2,pp=2,dp=1",
+        "tp=8,cp=1,pp=1,dp=1", "tp=1,cp=4,pp=2,dp=1,recompute=none", "tp=2,cp=4,pp=1,dp=1,cp_comm=a2a"}) {
     for (const bool every_rank : {false, true}) {
       const Recipe recipe = parse_recipe(text, scenario.base).value();
-      const schedule::StepOptions options{.every_rank = every_rank};
+      const schedule::StepOptions options{.every_rank = every_rank, .fold_layers = false};
       const StepTimeline timeline = simulated(bench, text, options);
       const auto real = static_cast<double>(timeline.step->program.activities.size());
       const auto told = static_cast<double>(schedule::estimated_activities(bench.context(scenario.training), recipe, options));
