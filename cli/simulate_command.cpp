@@ -98,9 +98,12 @@ int run_simulate(const SimulateArguments& arguments) {
   } else {
     std::string text = styled(to_text(candidate->recipe), Style::kBold) + "\n";
     text += (step ? timeline_text(*step) : time_text(*candidate)) + "\n" + memory_text(*candidate, detail.stages);
-    text += fmt::format("{}\n{:.0f} tokens/s per GPU, MFU {}, HFU {} (attention counted causal half, head counted, dense peak)\n",
-                        fit_sentence(*candidate), candidate->tokens_per_second_per_gpu, percent(candidate->mfu),
-                        percent(candidate->hfu));
+    text += fit_sentence(*candidate) + "\n";
+    text +=
+        wrapped(fmt::format("{:.0f} tokens/s per GPU, MFU {}, HFU {} (attention counted causal half, head counted, dense peak)",
+                            candidate->tokens_per_second_per_gpu, percent(candidate->mfu), percent(candidate->hfu)),
+                2) +
+        "\n";
     if (!candidate->in_range) text += "note: an operator lies outside the measured range of its rate surface\n";
     if (!step && !detail.links.empty())
       text += fmt::format("\n{}\n{}", styled("Busiest links", Style::kBold), links_text(detail.links, 8));

@@ -123,20 +123,21 @@ std::string communication_text(const SimulatedStep& step) {
       heading(fmt::format("Communication of rank {} (node {}, stage {}), which ends last", place.rank, place.node, place.stage));
   Table table({{"axis", false},
                {"pass", false},
-               {"transfers"},
+               {"count"},
                {"moved"},
                {"busy"},
                {"hidden"},
                {"exposed"},
                {"= running"},
                {"+ waiting"},
-               {"+ slowed kernels"}});
+               {"+ slowed"}});
   for (const timeline::ExposureRow& row : by_axis_and_pass(rank)) {
     table.row({axis_name(row.axis), std::string(name_of(static_cast<SpanPass>(row.pass))), std::to_string(row.transfers),
                print_bytes(Bytes(std::max(row.bytes_sent, row.bytes_received))), time_of(row.busy), time_of(row.hidden),
                time_of(row.exposed()), time_of(row.running), time_of(row.waiting), time_of(row.stretch)});
   }
-  text += table.text();
+  text += table.text() + wrapped("Exposed: this rank waited while one ran, waited for the peer, or its kernels were slowed.", 2) +
+          "\n";
   if (answer.ranks.size() < 2) return text;
   const auto name = [&](std::int32_t index) { return step.places[static_cast<std::size_t>(index)].rank; };
   std::string spans;

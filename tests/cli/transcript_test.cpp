@@ -99,12 +99,15 @@ std::size_t columns_of(const std::string& line) {
 TEST(Timeline, ReadsOnAPageOf100Columns) {
   const Folder folder;
   const std::string trace = folder / "t.json", spans = folder / "s.csv";
+  std::string text = small_scenario();
+  text.replace(text.find("nodes = 1"), 9, "nodes = 2");
+  text.replace(text.find("global_batch = 8"), 16, "global_batch = 1");
+  const std::string scenario = folder.file("s.toml", text);
   for (const Words& more : std::vector<Words>{{"--trace", trace, "--spans", spans},
                                               {"--slow-rank", "3=1.3"},
                                               {"--link", "n0.nic7 -> leaf7=0.25"},
                                               {"--second-job", "n0.gpu7 -> n1.gpu7=20 GB/s"}}) {
-    Words words{"simulate", example("llama3-8b-128k-2nodes"), "--recipe", "tp=1,cp=16,pp=1,dp=1,recompute=full", "--fidelity",
-                "timeline"};
+    Words words{"simulate", scenario, "--recipe", "tp=1,cp=16,pp=1,dp=1,recompute=full", "--fidelity", "timeline"};
     words.insert(words.end(), more.begin(), more.end());
     SCOPED_TRACE(testing::PrintToString(more));
     const Said said = cpfit(words);
