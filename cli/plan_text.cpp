@@ -184,7 +184,7 @@ std::string confirmations_text(const PlanResult& result) {
     const std::string name = fmt::format("cp={}, tp={}, pp={}, dp={}", recipe->cp, recipe->tp, recipe->pp, recipe->dp);
     if (entry.simulated()) {
       cells.push_back(print_time(entry.step));
-      cells.push_back(fmt::format("{:+.1f} %", 100.0 * (entry.step / entry.screen_step - 1.0)));
+      cells.push_back(signed_percent(entry.step / entry.screen_step - 1.0));
       cells.push_back(percent_of(entry.exposed_cp, entry.step));
       if (!entry.disagreement.empty()) notes += wrapped(fmt::format("{}: {}.", name, entry.disagreement), 2) + "\n";
     } else {

@@ -86,6 +86,8 @@ std::string wrapped(const std::string& paragraph, int indent) {
   return text + line;
 }
 
+std::string signed_percent(double share) { return fmt::format("{:+.1f} %", std::round(1000.0 * share) / 10.0 + 0.0); }
+
 std::string percent(double share) {
   const double rounded = std::round(share * 1000.0) / 10.0;
   return fmt::format("{:.1f} %", rounded == 0.0 ? 0.0 : rounded);

@@ -24,6 +24,9 @@ enum class Style { kPlain, kBold, kGood, kWarn, kBad, kFaint };
 /// "5.1 %", and "0.0 %" for what rounds to nothing, whatever its sign.
 [[nodiscard]] std::string percent(double share);
 
+/// "+5.1 %", "-3.0 %", and "+0.0 %" for what rounds to nothing, whatever its sign.
+[[nodiscard]] std::string signed_percent(double share);
+
 /// A result on standard output, through to the file or pipe behind it; throws Error with the reason when that fails.
 void write_result(const std::string& text);
 

@@ -82,7 +82,7 @@ std::string parts_text(const Compared& compared, bool other_first) {
   return table.text();
 }
 
-std::string change(Seconds now, Seconds other) { return fmt::format("{:+.1f} %", 100.0 * (now / other - 1.0)); }
+std::string change(Seconds now, Seconds other) { return signed_percent(now / other - 1.0); }
 
 std::string head_text(const SimulatedStep& step) {
   const Candidate& candidate = step.now.candidate;

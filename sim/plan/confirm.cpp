@@ -114,7 +114,7 @@ void confirm(Workbench& bench, const Training& training, const ConfirmLimits& li
     const double ratio = first.confirmation.step / first.confirmation.screen_step - 1.0;
     said = fmt::format(" The timeline {}: {} per step ({:+.1f} %).",
                        std::abs(ratio) <= kAgreement && first.verdict.feasible() ? "confirms it" : "differs",
-                       print_time(first.confirmation.step), 100.0 * ratio);
+                       print_time(first.confirmation.step), std::round(1000.0 * ratio) / 10.0 + 0.0);
     if (!first.verdict.feasible()) {
       const std::string reason = "on the timeline " + first.verdict.sentence;
       result.ship.reasons.push_back(reason);
@@ -124,7 +124,14 @@ void confirm(Workbench& bench, const Training& training, const ConfirmLimits& li
       said += " It misses a requirement there: " + first.verdict.sentence + ".";
     }
   }
-  if (const std::string order = changed_order(result.confirmations, kAgreement); !order.empty()) said += " " + order;
+  if (result.ships && !first.confirmation.simulated())
+    said = " It was not simulated on the timeline: " + first.confirmation.skipped + ".";
+  // Among those that could ship: how others would run matters to nobody.
+  std::vector<TimelineConfirmation> feasible;
+  for (const Shortlisted& entry : list) {
+    if (judge_candidate(entry.candidate, bench.scenario().requirements).feasible()) feasible.push_back(entry.confirmation);
+  }
+  if (const std::string order = changed_order(feasible, kAgreement); !order.empty()) said += " " + order;
   result.answer += said;
 }
 

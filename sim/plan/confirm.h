@@ -21,7 +21,7 @@ struct ConfirmLimits {
 
 /// Simulates ship, control and the best of the ranking, in parallel, and fills result.confirmations. The ship is judged again by
 /// its timeline: what it misses there is added to its reasons (and to those of its row in the ranking) and to the answer, as is a
-/// change of order beyond kAgreement. Deterministic.
+/// change of order beyond kAgreement among recipes that could ship. Deterministic.
 void confirm(Workbench& bench, const Training& training, const ConfirmLimits& limits, PlanResult& result);
 
 /// Two confirmed recipes that the timeline puts the other way round, beyond `bound`: one sentence on the pair that differs most;

@@ -1,5 +1,5 @@
-// One recipe on the timeline: its step written as a program, run by the engine, and read back as a candidate beside the screen's. What
-// the command line and the desktop program show of a recipe at timeline fidelity.
+// One recipe on the timeline: its step written as a program, run by the engine, and read back as a candidate beside the screen's.
+// What the command line and the desktop program show of a recipe at timeline fidelity.
 #pragma once
 
 #include <memory>
@@ -32,8 +32,8 @@ struct StepTimeline {
 [[nodiscard]] Outcome<StepTimeline> step_timeline(Workbench& bench, const Training& training, const Recipe& recipe,
                                                   const schedule::StepOptions& options);
 
-/// Why timeline and screen differ by more than `bound` (a share of the step): one sentence that names the part that differs most and
-/// what explains it; empty inside the bound.
+/// Why timeline and screen differ by more than `bound` (a share of the step): one sentence that names the part that differs most
+/// and what explains it; empty inside the bound.
 [[nodiscard]] std::string disagreement(const StepTimeline& timeline, double bound);
 
 /// Screen and timeline are held together within this share of the step where nothing contends.
