@@ -112,8 +112,8 @@ void confirm(Workbench& bench, const Training& training, const ConfirmLimits& li
   const Shortlisted& first = list.front();
   if (result.ships && first.confirmation.simulated()) {
     const double ratio = first.confirmation.step / first.confirmation.screen_step - 1.0;
-    said = fmt::format(" The timeline {}: {} per step ({:+.1f} %).",
-                       std::abs(ratio) <= kAgreement && first.verdict.feasible() ? "confirms it" : "differs",
+    said = fmt::format(" The timeline {}: the ship takes {} per step there ({:+.1f} %).",
+                       std::abs(ratio) <= kAgreement && first.verdict.feasible() ? "confirms this" : "differs",
                        print_time(first.confirmation.step), std::round(1000.0 * ratio) / 10.0 + 0.0);
     if (!first.verdict.feasible()) {
       const std::string reason = "on the timeline " + first.verdict.sentence;
@@ -125,7 +125,7 @@ void confirm(Workbench& bench, const Training& training, const ConfirmLimits& li
     }
   }
   if (result.ships && !first.confirmation.simulated())
-    said = " It was not simulated on the timeline: " + first.confirmation.skipped + ".";
+    said = " The ship was not simulated on the timeline: " + first.confirmation.skipped + ".";
   // Among those that could ship: how others would run matters to nobody.
   std::vector<TimelineConfirmation> feasible;
   for (const Shortlisted& entry : list) {
