@@ -11,6 +11,7 @@
 #include "cli/plan_text.h"
 #include "cli/terminal.h"
 #include "db/query/runs.h"
+#include "db/store/timeline_store.h"
 #include "model/quantity/text.h"
 
 namespace cpfit::cli {
@@ -28,9 +29,37 @@ std::string date_of(std::int64_t unix_seconds) {
   return text;
 }
 
+Json timelines_json(const std::vector<TimelineListing>& timelines) {
+  Json rows = Json::array();
+  for (const TimelineListing& row : timelines) {
+    rows.push_back({{"timeline", static_cast<std::int64_t>(row.id)},
+                    {"path", row.origin.scenario_path},
+                    {"recipe", row.origin.recipe},
+                    {"stored_unix_seconds", row.stored_unix_seconds},
+                    {"step_seconds", static_cast<double>(row.step_picoseconds) * 1e-12},
+                    {"lanes", row.lanes},
+                    {"spans", row.spans},
+                    {"tool_version", row.origin.tool_version},
+                    {"rates", row.origin.rates_version}});
+  }
+  return rows;
+}
+
+void print_timelines(const std::vector<TimelineListing>& timelines) {
+  if (timelines.empty()) return;
+  Table table({{"timeline"}, {"stored (UTC)", false}, {"step"}, {"lanes"}, {"spans"}, {"scenario", false}});
+  for (const TimelineListing& row : timelines) {
+    table.row({std::to_string(static_cast<std::int64_t>(row.id)), date_of(row.stored_unix_seconds),
+               print_time(Seconds(static_cast<double>(row.step_picoseconds) * 1e-12)), std::to_string(row.lanes),
+               std::to_string(row.spans), row.origin.scenario_path});
+  }
+  fmt::print("\n{}", table.text());
+}
+
 int list(const std::string& database, bool json) {
   const Store store = open_store(database, {.access = StoreAccess::kRead});
   const std::vector<RunSummary> runs = list_runs(store);
+  const std::vector<TimelineListing> timelines = list_timelines(store);
   if (json) {
     Json rows = Json::array();
     for (const RunSummary& run : runs) {
@@ -47,7 +76,7 @@ int list(const std::string& database, bool json) {
                       {"rule_set", run.rule_set},
                       {"rates", run.rates_version}});
     }
-    print_json({{"database", database}, {"runs", rows}});
+    print_json({{"database", database}, {"runs", rows}, {"timelines", timelines_json(timelines)}});
     return kDone;
   }
   Table table(
@@ -62,9 +91,11 @@ int list(const std::string& database, bool json) {
   }
   if (runs.empty()) {
     fmt::print("{} holds no runs yet. Make one: cpfit plan SCENARIO --db {}\n", database, database);
+    print_timelines(timelines);
     return kDone;
   }
   fmt::print("{}", table.text());
+  print_timelines(timelines);
   return kDone;
 }
 

@@ -89,10 +89,15 @@ int run_simulate(const SimulateArguments& arguments) {
                      fmt::format("stages are 0 to {}", recipe->pp - 1)}});
     return kBadInput;
   }
-  if (step) write_timeline_files(*step, arguments.timeline);
+  std::optional<std::int64_t> stored;
+  if (step) {
+    write_timeline_files(*step, arguments.timeline);
+    stored = store_timeline(*step, arguments.timeline, provenance_of(*study));
+  }
   if (arguments.json) {
     Json json = to_json(*candidate, &detail);
     if (step) add_timeline(json, *step);
+    if (stored) json["timeline"]["stored"] = *stored;
     if (arguments.ledger) json["ledger"] = to_json(ledger_of(bench.value(), training, *candidate, stage));
     print_json(json);
   } else {
@@ -115,6 +120,7 @@ int run_simulate(const SimulateArguments& arguments) {
          {std::pair(&arguments.timeline.trace, "Trace, for ui.perfetto.dev"), std::pair(&arguments.timeline.spans, "Spans")}) {
       if (!path->empty()) text += fmt::format("{}: {}\n", what, *path);
     }
+    if (stored) text += fmt::format("Timeline {} in {}\n", *stored, arguments.timeline.database);
     write_result(text);
   }
   return candidate->verdict.fit == Fit::kOom ? kNothingFits : kDone;

@@ -1,5 +1,7 @@
 #include "cli/simulate_timeline.h"
 
+#include "db/store/timeline_store.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -143,6 +145,9 @@ void add_timeline_options(CLI::App& command, TimelineOptions& options) {
       ->check(file_name())
       ->group(group);
   command.add_option("--spans", options.spans, "Write every span as a line of CSV")->check(file_name())->group(group);
+  command.add_option("--db", options.database, "Store every span in this database; `cpfit runs list` names it")
+      ->check(file_name())
+      ->group(group);
   command.add_flag("--every-rank", options.every_rank, "Simulate all ranks, not one of those that do alike")->group(group);
   command
       .add_option("--slow-rank", options.slow_ranks, "RANK=FACTOR: kernels of that rank take FACTOR times as long (repeatable)")
@@ -167,6 +172,7 @@ Problems only_for_timelines(const TimelineOptions& options) {
   };
   add(!options.trace.empty(), "--trace");
   add(!options.spans.empty(), "--spans");
+  add(!options.database.empty(), "--db");
   add(options.every_rank, "--every-rank");
   add(!options.slow_ranks.empty(), "--slow-rank");
   add(!options.links.empty(), "--link");
@@ -236,11 +242,32 @@ Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, con
   return step;
 }
 
+namespace {
+
+/// Every lane, the exposed tails of its transfers marked.
+Timeline marked_lanes(const SimulatedStep& step) {
+  Timeline lanes = timeline::timeline_of(step.now.history());
+  for (const timeline::RankAnswer& rank : step.now.answer.ranks) timeline::mark_exposed(lanes, rank);
+  return lanes;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> store_timeline(const SimulatedStep& step, const TimelineOptions& options,
+                                           const Provenance& provenance) {
+  if (options.database.empty()) return std::nullopt;
+  Store store = open_store(options.database);
+  const TimelineId id =
+      save_timeline(store, marked_lanes(step),
+                    {provenance.scenario_path, provenance.scenario_text, to_complete_text(step.now.candidate.recipe),
+                     provenance.tool_version, provenance.rates_version});
+  return static_cast<std::int64_t>(id);
+}
+
 void write_timeline_files(const SimulatedStep& step, const TimelineOptions& options) {
   if (options.trace.empty() && options.spans.empty()) return;
   const timeline::History history = step.now.history();
-  Timeline lanes = timeline::timeline_of(history);
-  for (const timeline::RankAnswer& rank : step.now.answer.ranks) timeline::mark_exposed(lanes, rank);
+  const Timeline lanes = marked_lanes(step);
   write_file(options.trace, [&](std::ostream& out) {
     std::vector<timeline::CounterTrack> counters = timeline::link_rates(history, step.link_names);
     for (timeline::CounterTrack& track : timeline::memory_counters(step.memory)) counters.push_back(std::move(track));

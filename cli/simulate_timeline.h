@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/record/run.h"
 #include "sim/plan/step_timeline.h"
 #include "sim/timeline/memory_track.h"
 #include "sim/timeline/trace_export.h"
@@ -15,6 +16,7 @@ namespace cpfit::cli {
 
 struct TimelineOptions {
   std::string trace, spans;  // files; empty: none
+  std::string database;      // where the spans are stored; empty: nowhere
   bool every_rank = false;
   std::vector<std::string> slow_ranks, links, second_jobs;  // as written
 };
@@ -39,5 +41,9 @@ struct SimulatedStep {
 
 /// Writes what --trace and --spans name. Throws Error with path and reason.
 void write_timeline_files(const SimulatedStep& step, const TimelineOptions& options);
+
+/// Stores the spans of every lane where --db says; the number of the timeline there. Throws Error.
+[[nodiscard]] std::optional<std::int64_t> store_timeline(const SimulatedStep& step, const TimelineOptions& options,
+                                                         const Provenance& provenance);
 
 }  // namespace cpfit::cli

@@ -304,9 +304,41 @@ CREATE TABLE timeline_confirmation (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Version 3: spans of simulated steps.
+constexpr const char* kStep3 = R"sql(
+CREATE TABLE timeline (
+  id INTEGER PRIMARY KEY,
+  scenario_path TEXT NOT NULL,
+  scenario_text TEXT NOT NULL,
+  recipe TEXT NOT NULL,
+  tool_version TEXT NOT NULL,
+  rates_version TEXT NOT NULL,
+  step_picoseconds INTEGER NOT NULL,
+  stored_unix_seconds INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE timeline_name (  -- what spans are called
+  timeline_id INTEGER NOT NULL REFERENCES timeline (id) ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  PRIMARY KEY (timeline_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE timeline_lane (
+  timeline_id INTEGER NOT NULL REFERENCES timeline (id) ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  rank INTEGER NOT NULL,
+  name TEXT NOT NULL,         -- "compute", "cp send"
+  span_count INTEGER NOT NULL,
+  spans BLOB NOT NULL,        -- 64 bytes each, little-endian: db/store/timeline_store.h
+  PRIMARY KEY (timeline_id, ordinal)
+) STRICT;
+)sql";
+
 constexpr SchemaStep kSteps[] = {
     {1, kStep1},
     {2, kStep2},
+    {3, kStep3},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,12 @@ class Binder {
     statement_.bindNoCopy(++index_, literal.data());
     return *this;
   }
+  /// Not copied: `value` must live until the statement has run. Empty is an empty value, not NULL.
+  Binder& blob(std::span<const unsigned char> value) {
+    static constexpr unsigned char kNothing = 0;
+    statement_.bindNoCopy(++index_, value.empty() ? &kNothing : value.data(), static_cast<int>(value.size()));
+    return *this;
+  }
   Binder& null() {
     statement_.bind(++index_);
     return *this;
@@ -67,6 +74,11 @@ class RowReader {
   [[nodiscard]] Bytes bytes() { return Bytes(real()); }
   [[nodiscard]] Seconds seconds() { return Seconds(real()); }
   [[nodiscard]] std::string text() { return statement_.getColumn(++index_).getString(); }
+  /// Valid until the statement's next step.
+  [[nodiscard]] std::span<const unsigned char> blob() {
+    const SQLite::Column column = statement_.getColumn(++index_);
+    return {static_cast<const unsigned char*>(column.getBlob()), static_cast<std::size_t>(column.getBytes())};
+  }
   [[nodiscard]] bool flag() { return integer() != 0; }
   [[nodiscard]] bool next_is_null() const { return statement_.isColumnNull(index_ + 1); }
 

@@ -49,6 +49,19 @@ TEST(StoredRun, UnknownOneIsAMistakeOfInput) {
   EXPECT_THAT(shown.err, HasSubstr("cpfit runs list --db " + database));
 }
 
+TEST(StoredTimeline, IsListedBesideTheRuns) {
+  const Folder folder;
+  const std::string scenario = folder.file("s.toml", small_scenario()), database = folder / "a.sqlite";
+  const json simulated = cpfit_json(
+      {"simulate", scenario, "--recipe", "tp=2,cp=2,pp=1,dp=2,recompute=full", "--fidelity", "timeline", "--db", database});
+  EXPECT_EQ(simulated["timeline"]["stored"], 1);
+  const json listed = cpfit_json({"runs", "list", "--db", database});
+  ASSERT_EQ(listed["timelines"].size(), 1u);
+  EXPECT_EQ(listed["timelines"][0]["path"], scenario);
+  EXPECT_NEAR(listed["timelines"][0]["step_seconds"].get<double>(), simulated["step_seconds"].get<double>(), 1e-9);
+  EXPECT_GT(listed["timelines"][0]["spans"], 100);
+}
+
 /// A search of tens of thousands of recipes: several batches are stored before it ends.
 std::string wide_scenario() {
   return R"(name = "wide"
