@@ -9,6 +9,7 @@
 #include "db/query/runs.h"
 #include "db/schema/migrate.h"
 #include "db/store/run_store.h"
+#include "db/store/timeline_store.h"
 #include "sample_records.h"
 
 namespace cpfit {
@@ -71,12 +72,16 @@ TEST(Schema, ADatabaseOfTheFirstVersionIsReadAsItIsAndBroughtUpByAWriter) {
     run = create_run(store, sample::provenance());
     finish_run(store, run, sample::plan_result());
   }
-  {  // what the second step added, taken back
+  {  // what the second and the third step added, taken back
     SQLite::Database database(path, SQLite::OPEN_READWRITE);
+    database.exec("DROP TABLE timeline_lane; DROP TABLE timeline_name; DROP TABLE timeline;");
     database.exec("DROP TABLE timeline_confirmation; ALTER TABLE run DROP COLUMN timeline_seconds; PRAGMA user_version = 1");
   }
   {
-    const Outcome<PlanResult> read = load_run(open_store(path, {.access = StoreAccess::kRead}), run);
+    const Store older = open_store(path, {.access = StoreAccess::kRead});
+    EXPECT_TRUE(list_timelines(older).empty());
+    EXPECT_EQ(load_timeline(older, TimelineId{1}).problems()[0].code, "timeline.unknown");
+    const Outcome<PlanResult> read = load_run(older, run);
     EXPECT_EQ(read->ship, sample::plan_result().ship);
     EXPECT_TRUE(read->confirmations.empty());
     EXPECT_EQ(read->stats.timeline_seconds, 0.0);
@@ -123,7 +128,7 @@ TEST(Schema, EveryTableIsStrictAndNamesInSnakeCase) {
       EXPECT_TRUE(unit) << name << "." << column << " does not say its unit";
     }
   }
-  EXPECT_EQ(count, 18);  // 14 of runs, 4 of validations
+  EXPECT_EQ(count, 21);  // 14 of runs, 4 of validations, 3 of timelines
 }
 
 TEST(Schema, DeletingARunDeletesAllOfItAndNothingElse) {
