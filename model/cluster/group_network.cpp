@@ -8,6 +8,7 @@
 #include <span>
 
 #include "model/cluster/concurrent_flows.h"
+#include "model/cluster/idle_network.h"
 
 namespace cpfit {
 namespace {
@@ -164,18 +165,9 @@ double exchange_rate(const Cluster& cluster, const Groups& groups, ConcurrentFlo
   return flows.largest_scale();
 }
 
-GroupNetwork alone(const Cluster& cluster, GroupShape shape) {
-  GroupNetwork network;
-  network.shape = shape;
-  const BytesPerSecond rate = cluster.gpu.scale_up.value() > 0 ? cluster.gpu.scale_up : cluster.gpu.pcie;
-  network.ring.rate = network.inner_hop.rate = network.collective_rate = network.alltoall_rate = rate;
-  network.ring.flows = network.inner_hop.flows = 0;
-  return network;
-}
-
 GroupNetwork price(const Cluster& cluster, GroupShape shape, std::int64_t period) {
   const Groups groups = groups_to_route(cluster, shape, period);
-  if (shape.size == 1) return alone(cluster, shape);
+  if (shape.size == 1) return idle_network(cluster, shape);
   GroupNetwork network;
   network.shape = shape;
   count_domains(cluster, groups, network);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model/cluster/concurrent_flows.h"
+#include "model/cluster/idle_network.h"
 
 namespace cpfit {
 namespace {
@@ -28,15 +29,6 @@ void add_shift(ConcurrentFlows& flows, std::span<const Group> groups, std::size_
   for (const Group& group : groups) {
     for (std::size_t i = 0; i < group.size(); ++i) flows.add(group[i], group[(i + by) % group.size()], 1.0);
   }
-}
-
-GroupNetwork without_traffic(const Cluster& cluster, GroupShape shape) {
-  GroupNetwork network;
-  network.shape = shape;
-  const BytesPerSecond rate = cluster.gpu.scale_up.value() > 0 ? cluster.gpu.scale_up : cluster.gpu.pcie;
-  network.ring.rate = network.inner_hop.rate = network.collective_rate = network.alltoall_rate = rate;
-  network.ring.flows = network.inner_hop.flows = 0;
-  return network;
 }
 
 /// Slowest scale-up rate over all groups and domains. Where hosts are alike, equal places in them are asked once.
@@ -121,7 +113,7 @@ std::vector<HopNetwork> concurrent_hops(const Topology& topology, std::span<cons
 GroupNetwork price_members(const Cluster& cluster, std::span<const Group> groups, bool exchange) {
   const std::int64_t domain = domain_ranks(cluster);
   const GroupShape shape{0, groups.empty() ? 1 : static_cast<std::int64_t>(groups.front().size())};
-  if (shape.size == 1) return without_traffic(cluster, shape);
+  if (shape.size == 1) return idle_network(cluster, shape);
   GroupNetwork network;
   network.shape = shape;
   network.members_per_domain = static_cast<std::int32_t>(shape.size);

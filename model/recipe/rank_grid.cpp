@@ -4,37 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "model/recipe/axis_fields.h"
+
 namespace cpfit {
 
 namespace {
-
-std::int64_t size_of(const Recipe& recipe, Axis axis) {
-  switch (axis) {
-    case Axis::kTp:
-      return recipe.tp;
-    case Axis::kCp:
-      return recipe.cp;
-    case Axis::kDp:
-      return recipe.dp;
-    case Axis::kPp:
-      return recipe.pp;
-  }
-  return 1;
-}
-
-std::int32_t& field_of(Coordinate& at, Axis axis) {
-  switch (axis) {
-    case Axis::kTp:
-      return at.tp;
-    case Axis::kCp:
-      return at.cp;
-    case Axis::kDp:
-      return at.dp;
-    case Axis::kPp:
-      break;
-  }
-  return at.pp;
-}
 
 void require_rank(const Recipe& recipe, std::int64_t rank) {
   if (rank >= 0 && rank < recipe.world()) return;
@@ -49,8 +23,8 @@ Coordinate coordinate_of(const Recipe& recipe, std::int64_t rank) {
   require_rank(recipe, rank);
   Coordinate at;
   for (const Axis axis : recipe.rank_order.axes) {
-    const std::int64_t size = size_of(recipe, axis);
-    field_of(at, axis) = static_cast<std::int32_t>(rank % size);
+    const std::int64_t size = degree_of(recipe, axis);
+    place_on(at, axis) = static_cast<std::int32_t>(rank % size);
     rank /= size;
   }
   return at;
@@ -61,18 +35,18 @@ std::int64_t rank_of(const Recipe& recipe, const Coordinate& at) {
   std::int64_t rank = 0;
   std::int64_t stride = 1;
   for (const Axis axis : recipe.rank_order.axes) {
-    rank += stride * field_of(copy, axis);
-    stride *= size_of(recipe, axis);
+    rank += stride * place_on(copy, axis);
+    stride *= degree_of(recipe, axis);
   }
   require_rank(recipe, rank);
   return rank;
 }
 
 GroupShape group_shape(const Recipe& recipe, Axis axis) {
-  GroupShape shape{1, size_of(recipe, axis)};
+  GroupShape shape{1, degree_of(recipe, axis)};
   for (const Axis faster : recipe.rank_order.axes) {
     if (faster == axis) break;
-    shape.stride *= size_of(recipe, faster);
+    shape.stride *= degree_of(recipe, faster);
   }
   return shape;
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "model/cluster/ring_order.h"
+#include "model/recipe/axis_fields.h"
 #include "model/recipe/rank_grid.h"
 #include "sim/plan/placement_text.h"
 
@@ -18,24 +19,10 @@ using GpuOrder = std::vector<std::int32_t>;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-std::int32_t degree(const Recipe& recipe, Axis axis) {
-  switch (axis) {
-    case Axis::kTp:
-      return recipe.tp;
-    case Axis::kCp:
-      return recipe.cp;
-    case Axis::kDp:
-      return recipe.dp;
-    case Axis::kPp:
-      break;
-  }
-  return recipe.pp;
-}
-
 /// Every order of the axes with more than one rank, the recipe's own first; axes of one rank follow.
 std::vector<RankOrder> rank_orders(const Recipe& recipe) {
   std::vector<Axis> many, one;
-  for (const Axis axis : recipe.rank_order.axes) (degree(recipe, axis) > 1 ? many : one).push_back(axis);
+  for (const Axis axis : recipe.rank_order.axes) (degree_of(recipe, axis) > 1 ? many : one).push_back(axis);
   std::vector<std::size_t> places(many.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
   std::vector<RankOrder> orders{recipe.rank_order};

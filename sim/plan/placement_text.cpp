@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/quantity/text.h"
+#include "model/recipe/axis_fields.h"
 #include "model/recipe/rank_grid.h"
 #include "sim/plan/link_loads.h"
 #include "sim/plan/step_flows.h"
@@ -43,7 +44,7 @@ std::string before_cp(const Recipe& recipe, const RankOrder& order) {
   std::string text;
   for (const Axis axis : order.axes) {
     if (axis == Axis::kCp) break;
-    const std::int32_t size = axis == Axis::kTp ? recipe.tp : axis == Axis::kDp ? recipe.dp : recipe.pp;
+    const std::int32_t size = degree_of(recipe, axis);
     if (size > 1 || axis == Axis::kTp) text += fmt::format("{}{}={}", text.empty() ? "" : " with ", name_of(axis), size);
   }
   return text.empty() ? "nothing before cp" : text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/recipe/axis_fields.h"
 #include "model/recipe/rank_grid.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/traffic/cp_traffic.h"
@@ -14,7 +15,7 @@ namespace {
 
 /// The member `by` places on in the group of `axis`, ring order.
 std::int64_t along(const Recipe& recipe, Coordinate at, Axis axis, std::int32_t size, std::int32_t by) {
-  std::int32_t& place = axis == Axis::kTp ? at.tp : axis == Axis::kCp ? at.cp : axis == Axis::kDp ? at.dp : at.pp;
+  std::int32_t& place = place_on(at, axis);
   place = ((place + by) % size + size) % size;
   return rank_of(recipe, at);
 }

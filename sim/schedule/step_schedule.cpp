@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "model/recipe/axis_fields.h"
 #include "sim/schedule/data_parallel.h"
 #include "sim/schedule/pipeline_order.h"
 
@@ -138,9 +139,12 @@ class StepWriter {
     }
   }
 
+  /// Ranks of a ring drift apart and settle over tens of layers (a rank ahead is slowed by its own waiting sender): their layers
+  /// never repeat bit for bit, and trying would only cost time.
   [[nodiscard]] bool folds(std::int32_t layers) const {
+    const bool rings = recipe_.cp_comm != CpComm::kAllGather && recipe_.cp / a2a_ranks(recipe_) > 1;
     const bool alternating = context_.model.sliding_window > 0 && context_.model.window_period > 0;
-    return options_.fold_layers && recipe_.pp == 1 && !alternating && recipe_.recompute.kind != RecomputeKind::kBlock &&
+    return options_.fold_layers && recipe_.pp == 1 && !rings && !alternating && recipe_.recompute.kind != RecomputeKind::kBlock &&
            data_.layers_alike() && layers > options_.fold_copies;
   }
 
@@ -240,12 +244,8 @@ Problems unreachable(const ScreenContext& context, const Recipe& recipe, const S
     const Coordinate at = ranks.coordinate(i);
     for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp}) {
       Coordinate next = at;
-      std::int32_t& place = axis == Axis::kTp ? next.tp : axis == Axis::kCp ? next.cp : axis == Axis::kDp ? next.dp : next.pp;
-      const std::int32_t size = axis == Axis::kTp   ? recipe.tp
-                                : axis == Axis::kCp ? recipe.cp
-                                : axis == Axis::kDp ? recipe.dp
-                                                    : recipe.pp;
-      place = (place + 1) % size;
+      std::int32_t& place = place_on(next, axis);
+      place = (place + 1) % degree_of(recipe, axis);
       const std::int64_t a = rank_of(recipe, at), b = rank_of(recipe, next);
       if (a != b && !topology.reachable(a, b)) return {problem(a, b)};
     }
