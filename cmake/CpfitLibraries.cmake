@@ -11,6 +11,17 @@ find_package(Ceres REQUIRED CONFIG)           # calibrate/fit
 find_package(SQLite3 REQUIRED)                # db
 find_package(SQLiteCpp REQUIRED CONFIG)       # db
 find_package(CLI11 REQUIRED CONFIG)           # cli
+# kernels/reference: matrix products of the CPU attention.
+find_path(CPFIT_CBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas x86_64-linux-gnu openblas-pthread REQUIRED)
+find_library(CPFIT_OPENBLAS_LIBRARY openblas REQUIRED)
+add_library(cpfit_blas INTERFACE IMPORTED)
+target_include_directories(cpfit_blas SYSTEM INTERFACE "${CPFIT_CBLAS_INCLUDE}")
+target_link_libraries(cpfit_blas INTERFACE "${CPFIT_OPENBLAS_LIBRARY}")
+# kernels/transport and cpfit-bench: ranks as processes.
+find_package(MPI COMPONENTS CXX)
+if(NOT MPI_CXX_FOUND)
+  message(STATUS "ranks as MPI processes are not built: no MPI was found (libopenmpi-dev)")
+endif()
 if(CPFIT_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -43,6 +43,7 @@ const std::vector<Floor>& floors() {
       {"model/cluster", {"model"}, {}, {"fmt", "toml++", "nlohmann-json", "Boost", "pugixml"}, no_clock_no_thread},
       {"sim", {"model", "sim"}, {"fmt", "oneTBB"}, {"nlohmann-json"}, {}},  // JSON: the trace export
       {"kernels", {"model/attention", "model/quantity", "kernels"}, {"fmt"}, {"nlohmann-json"}, {}},
+      {"kernels/reference", {"model/attention", "model/quantity", "kernels"}, {"fmt"}, {"BLAS"}, {}},
       {"kernels/cuda", {"model/attention", "model/quantity", "kernels"}, {"CUDA", "cuDNN", "fmt"}, {}, {}},
       {"kernels/transport", {"model/attention", "model/quantity", "kernels"}, {"CUDA", "NCCL", "MPI", "fmt"}, {}, {}},
       {"calibrate/read", {"model", "calibrate/read"}, {"fmt"}, {"nlohmann-json", "zlib"}, {}},

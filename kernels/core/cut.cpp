@@ -1,0 +1,1 @@
+#include "kernels/core/cut.h"

@@ -1,0 +1,46 @@
+// Merging two partial results of attention over disjoint sets of keys, by log-sum-exp. One implementation for the CPU, the CUDA
+// kernels and the tests. A row that attended to nothing has lse = -inf and output 0; kernels in the field also return +inf or NaN
+// for such rows (FlashAttention 2: +inf), so any lse that is not finite counts as "nothing": weight 0. The merged lse is -inf
+// only when both are nothing. Source: cp_model.md E.1, E.3.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "model/attention/shard.h"
+
+namespace cpfit::attention {
+
+template <class Real>
+CPFIT_HD inline bool attended_to_something(Real lse) {
+  return lse - lse == Real(0);  // finite: false for -inf, +inf and NaN, without a library call
+}
+
+template <class Real>
+struct MergeWeights {
+  Real lse;    // of both parts together
+  Real first;  // out = first * out_1 + second * out_2
+  Real second;
+};
+
+/// max + log1p form: no exponential of a large number is ever taken.
+template <class Real>
+CPFIT_HD inline MergeWeights<Real> merge_weights(Real lse_1, Real lse_2) {
+  const bool has_1 = attended_to_something(lse_1);
+  const bool has_2 = attended_to_something(lse_2);
+  if (!has_1 && !has_2) return {-std::numeric_limits<Real>::infinity(), Real(0), Real(0)};
+  if (!has_2) return {lse_1, Real(1), Real(0)};
+  if (!has_1) return {lse_2, Real(0), Real(1)};
+  const Real high = lse_1 > lse_2 ? lse_1 : lse_2;
+  const Real low = lse_1 > lse_2 ? lse_2 : lse_1;
+  const Real lse = high + log1p(exp(low - high));
+  return {lse, Real(exp(lse_1 - lse)), Real(exp(lse_2 - lse))};
+}
+
+/// Weight of a part in the result whose log-sum-exp is `total`; 0 when either attended to nothing.
+template <class Real>
+CPFIT_HD inline Real part_weight(Real lse_part, Real total) {
+  return attended_to_something(lse_part) && attended_to_something(total) ? Real(exp(lse_part - total)) : Real(0);
+}
+
+}  // namespace cpfit::attention
