@@ -35,7 +35,8 @@ struct Cut {
 [[nodiscard]] std::vector<std::int32_t> storage_rows(const Cut& cut, const Mask& mask, std::int32_t rank);
 /// Local row (rank-major: rank * tokens_per_rank + local) of each storage row: the inverse over all ranks.
 [[nodiscard]] std::vector<std::int32_t> unshard_rows(const Cut& cut, const Mask& mask);
-/// Position id for RoPE of each local token: restarts at each document when the cut is packed, else the storage row.
+/// Position id for RoPE of each local token: restarts at each document of a packed mask (however it is cut: a token's position
+/// belongs to the token), else the storage row.
 [[nodiscard]] std::vector<std::int32_t> position_ids(const Cut& cut, const Mask& mask, std::int32_t rank);
 /// Visible keys of each local query, in STORAGE rows of the keys (what BlockMask compares). `keys`: stored tokens of the key
 /// side; with cross lengths (keys != cut.tokens) a causal query at row i stands at i + keys - cut.tokens (bottom-right).

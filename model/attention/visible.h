@@ -29,7 +29,8 @@ CPFIT_HD constexpr KeyRange visible_keys(const MaskView& mask, std::int64_t q, s
     std::int64_t start = end;  // in no document: empty
     for (std::int32_t i = 0; i < mask.document_count; ++i) {
       const Document& document = mask.documents[i];
-      if (q >= document.start && q < document.start + document.real) start = document.start;
+      if (document.start > q) break;
+      if (q < document.start + document.real) start = document.start;
     }
     if (start > begin) begin = start;
   }
