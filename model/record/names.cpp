@@ -4,6 +4,7 @@
 
 #include "model/record/candidate.h"
 #include "model/record/validation.h"
+#include "model/record/verification.h"
 
 namespace cpfit {
 
@@ -53,6 +54,22 @@ std::string_view name_of(Metric metric) {
       return "collective_seconds";
   }
   stop_at("Metric", static_cast<int>(metric));
+}
+
+std::string_view name_of(VerifiedTensor tensor) {
+  switch (tensor) {
+    case VerifiedTensor::kOut:
+      return "out";
+    case VerifiedTensor::kLse:
+      return "lse";
+    case VerifiedTensor::kDq:
+      return "dq";
+    case VerifiedTensor::kDk:
+      return "dk";
+    case VerifiedTensor::kDv:
+      return "dv";
+  }
+  stop_at("VerifiedTensor", static_cast<int>(tensor));
 }
 
 }  // namespace cpfit
