@@ -15,7 +15,8 @@ namespace cpfit::kernels {
 
 enum class Exchange : std::uint8_t { kRing, kAllGather, kAllToAll, kAllToAllRing, kDoubleRing };
 
-/// In which type the sums over ring steps are kept: the inputs' own (bf16 adds, as TransformerEngine) or sum_number() (fp32).
+/// In which type the sums over ring steps are kept: the inputs' own (bf16 adds, as TransformerEngine) or sum_number() (fp32). A
+/// double ring keeps dQ and dKV in sum_number() inside its first window whatever is said here; false: cast at the window's edge.
 struct Accumulation {
   bool wide_out = true;
   bool wide_dq = true;
@@ -46,8 +47,10 @@ struct Method {
       false;  // TransformerEngine: keep every partial out, correct after the last step; else merge as they come
   bool reversed_backward = false;  // TransformerEngine: the backward ring turns the other way and ends on the diagonal; its dKV
                                    // rides with the KV one step late. Else: dKV in its own messages, one hop home at the end
-  std::int32_t a2a_degree = 1;  // kAllToAllRing: u ranks exchange heads, cp / u form the ring
-  std::int32_t window = 1;      // kDoubleRing: ranks of an inner ring
+  std::int32_t a2a_degree = 1;     // kAllToAllRing: u ranks exchange heads, cp / u form the ring
+  bool repeat_kv = false;   // all-to-all with fewer KV heads than ranks: each is sent to several ranks, their gradients summed
+                            // (HF/ALST); else refused (TransformerEngine, DeepSpeed)
+  std::int32_t window = 1;  // kDoubleRing: ranks of an inner ring
   Fault fault = Fault::kNone;
 };
 
@@ -59,12 +62,15 @@ struct Layer {
   Number number = Number::kBf16;  // of q, k, v, out, dout and the gradients handed back
 };
 
-/// What the backward pass needs again; `kv` holds what the implementation keeps (the last received shard, or the own one).
+/// What the backward pass needs again. `kv`: what the implementation keeps beside the caller's shard (the last received shard, or
+/// the exchanged heads); empty: nothing. After an all-to-all over u ranks lse, q, out and kv are [u * s_q][h / u * dim]: all the
+/// tokens of the group, some of the heads.
 struct Forward {
-  Array out;
-  Array lse;
+  Array out;  // [s_q][h_q * v_dim], always this rank's shard
+  Array lse;  // of the kernels' rows and heads: see lse_of_shard
   Array kv_key, kv_value;
-  std::int32_t kv_owner = 0;
+  std::int32_t kv_owner = 0;         // whose shard kv is
+  Array exchanged_q, exchanged_out;  // empty: the shard itself
 };
 struct Gradients {
   Array dq, dk, dv;
@@ -79,6 +85,15 @@ struct Gradients {
                              const View& k, const View& v);
 [[nodiscard]] Gradients attend_backward(const Method& method, const Layer& layer, Operators& operators, Transport& transport,
                                         const Forward& forward, const View& q, const View& k, const View& v, const View& dout);
+
+/// lse of this rank's own queries, [s_q][h_q]. After an all-to-all it is sent home: not part of a training step, all ranks call
+/// it.
+[[nodiscard]] Array lse_of_shard(const Method& method, const Layer& layer, Operators& operators, Transport& transport,
+                                 const Forward& forward);
+
+/// What gather_rows takes to bring rank-major results (row rank * tokens_per_rank + local) into the order of the sequence:
+/// unshard_rows, or what the fault kPermutationNotInverted makes of it. Whoever puts a method's results together asks here.
+[[nodiscard]] std::vector<std::int32_t> result_rows(const Method& method, const Cut& cut, const Mask& mask);
 
 /// The methods that the suite runs and the frameworks use, by name.
 [[nodiscard]] const std::vector<Method>& methods();
