@@ -110,8 +110,8 @@ std::string why_not(const Method& asked, const Layer& layer, std::int32_t cp) {
   if (layer.queries.layout != layer.keys.layout || layer.queries.per_document != layer.keys.per_document) {
     return "queries and keys are cut in different ways";
   }
-  if (std::string reason = why_not_heads(method, layer.heads); !reason.empty()) return reason;
   if (std::string reason = why_not_degree(method, layer, cp); !reason.empty()) return reason;
+  if (std::string reason = why_not_heads(method, layer.heads); !reason.empty()) return reason;
   return why_not_fault(method, layer, cp);
 }
 
