@@ -23,7 +23,8 @@ struct MergeWeights {
   Real second;
 };
 
-/// max + log1p form: no exponential of a large number is ever taken.
+/// max + log1p form: no exponential of a large number is ever taken. The weights come from the difference alone (a sigmoid), so
+/// they add up to 1 however large the log-sums are; exp(lse_1 - lse) would carry the rounding of lse.
 template <class Real>
 CPFIT_HD inline MergeWeights<Real> merge_weights(Real lse_1, Real lse_2) {
   const bool has_1 = attended_to_something(lse_1);
@@ -32,10 +33,11 @@ CPFIT_HD inline MergeWeights<Real> merge_weights(Real lse_1, Real lse_2) {
   if (!has_2) return {lse_1, Real(1), Real(0)};
   if (!has_1) return {lse_2, Real(0), Real(1)};
   using std::exp, std::log1p;  // of Real: the global ones are of double
-  const Real high = lse_1 > lse_2 ? lse_1 : lse_2;
-  const Real low = lse_1 > lse_2 ? lse_2 : lse_1;
-  const Real lse = high + log1p(exp(low - high));
-  return {lse, Real(exp(lse_1 - lse)), Real(exp(lse_2 - lse))};
+  const bool first_is_higher = lse_1 > lse_2;
+  const Real ratio = first_is_higher ? exp(lse_2 - lse_1) : exp(lse_1 - lse_2);
+  const Real higher = Real(1) / (Real(1) + ratio);
+  const Real lower = ratio * higher;
+  return {(first_is_higher ? lse_1 : lse_2) + log1p(ratio), first_is_higher ? higher : lower, first_is_higher ? lower : higher};
 }
 
 /// The same through exp(lse), as codes have been written: overflows above 88 in fp32. Rows that attended to nothing follow the
