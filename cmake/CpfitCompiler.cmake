@@ -1,13 +1,14 @@
 # Warnings, sanitizers and build accelerators, as one interface target that every cpfit target links.
 add_library(cpfit_compiler INTERFACE)
-target_compile_options(cpfit_compiler INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual)
+set(cpfit_warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual)
+target_compile_options(cpfit_compiler INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:${cpfit_warnings}>")
 # g++ 12 reports overlapping copies inside std::string's own operator+ (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  add_compile_options(-Wno-restrict)
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Wno-restrict>)
 endif()
 if(CPFIT_WERROR)
-  target_compile_options(cpfit_compiler INTERFACE -Werror)
+  target_compile_options(cpfit_compiler INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 if(CPFIT_SANITIZE)
   add_compile_options(-fsanitize=${CPFIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
