@@ -40,9 +40,11 @@ struct Architecture {
 
   [[nodiscard]] bool gated() const { return activation == Activation::kSwiGlu || activation == Activation::kGeGlu; }
   /// Layers that attend through the sliding window; the others attend to the whole prefix.
-  [[nodiscard]] std::int64_t windowed_layers() const {
+  [[nodiscard]] std::int64_t windowed_layers() const { return windowed_layers(0, layers); }
+  /// Of the layers [first, first + count): every window_period-th of the model, counted from one, is global.
+  [[nodiscard]] std::int64_t windowed_layers(std::int64_t first, std::int64_t count) const {
     if (sliding_window == 0) return 0;
-    return window_period == 0 ? layers : layers - layers / window_period;
+    return window_period == 0 ? count : count - ((first + count) / window_period - first / window_period);
   }
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };

@@ -29,8 +29,9 @@ class LayoutCache {
 
 class Workbench {
  public:
-  /// `rates` must outlive the workbench. Problems: unknown rule set.
+  /// Both must outlive the workbench, which refers to them. Problems: unknown rule set.
   [[nodiscard]] static Outcome<Workbench> build(const Scenario& scenario, const RateSet& rates);
+  static Outcome<Workbench> build(const Scenario& scenario, RateSet&& rates) = delete;  // it would be gone at once
 
   [[nodiscard]] const Scenario& scenario() const { return *scenario_; }
   [[nodiscard]] const RuleSet& rules() const { return *rules_; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/schedule/pipeline_order.h"
+#include "model/recipe/pipeline_order.h"
 #include "sim/screen/layer_cost.h"
 
 namespace cpfit::schedule {

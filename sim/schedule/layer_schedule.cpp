@@ -50,9 +50,7 @@ LayerSchedule::LayerSchedule(const ScreenContext& context, const Recipe& recipe,
 
 bool LayerSchedule::windowed(std::int32_t layer) const {
   if (context_.training.mask.kind == MaskKind::kSlidingWindow) return true;
-  const Architecture& model = context_.model;
-  if (model.sliding_window == 0) return false;
-  return model.window_period == 0 || (layer + 1) % model.window_period != 0;
+  return context_.model.windowed_layers(layer, 1) == 1;
 }
 
 const std::vector<std::int32_t>& LayerSchedule::context_group(std::int32_t stage, std::int32_t t, std::int32_t d) const {

@@ -8,7 +8,7 @@
 
 #include "model/recipe/axis_fields.h"
 #include "sim/schedule/data_parallel.h"
-#include "sim/schedule/pipeline_order.h"
+#include "model/recipe/pipeline_order.h"
 
 namespace cpfit::schedule {
 

@@ -1,12 +1,14 @@
 // From one layer's cost to a step: recompute, pipeline, data parallelism, optimizer; memory and verdict beside it.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "model/rates/dense_peak.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/transformer/flops.h"
 #include "model/transformer/parameters.h"
 #include "sim/screen/layer_cost.h"
+#include "sim/screen/pipeline_time.h"
 #include "sim/screen/real_tokens.h"
 #include "sim/screen/stage_work.h"
 
@@ -21,21 +23,74 @@ struct StageCost {
   Repeated repeated;  // in layers
 };
 
-StageCost stage_cost(const Recipe& recipe, const RuleSet& rules, const LayerCost& layer, double layers, bool first, bool last) {
+/// Layers of one kind that a stage holds: all its layers but in models that alternate.
+void add_layers(const LayerPasses& layer, double layers, const Repeated& repeated, StageCost& stage) {
+  stage.forward += layer.forward * layers;
+  stage.backward += layer.backward * layers;
+  // The rest of a layer is its forward without core attention; a whole layer again is both.
+  stage.backward += layer.attention_forward * repeated.attention;
+  stage.backward += layer.rest_forward * repeated.rest;
+}
+
+/// `windowed` of the `layers` attend through a window. Block recompute is taken to repeat both kinds alike.
+StageCost stage_cost(const Recipe& recipe, const RuleSet& rules, const LayerCost& layer, double layers, double windowed,
+                     bool first, bool last) {
   StageCost stage;
   stage.layers = layers;
   stage.repeated = repeated_on(recipe, rules, layers);
-  stage.forward = layer.forward * layers;
-  stage.backward = layer.backward * layers;
-  // The rest of a layer is its forward without core attention; a whole layer again is both.
-  stage.backward += layer.attention_forward * stage.repeated.attention;
-  stage.backward += layer.rest_forward * stage.repeated.rest;
+  for (const bool window : {true, false}) {
+    const double count = window ? windowed : layers - windowed;
+    if (count <= 0.0) continue;
+    const double share = count / layers;
+    add_layers(window ? layer.windowed : layer.global, count, {stage.repeated.attention * share, stage.repeated.rest * share},
+               stage);
+  }
   if (first) stage.forward += layer.embedding;
   if (last) {
     stage.forward += layer.head_forward;
     stage.backward += layer.head_backward;
   }
   return stage;
+}
+
+/// Where a model's windowed layers lie in the pipeline; `uneven`: some chunks of equal length hold more of them than others.
+struct WindowedLayers {
+  std::vector<double> of_stage;  // (pp)
+  std::vector<double> of_chunk;  // (pp*vpp) only where a model alternates
+  bool uneven = false;
+};
+
+WindowedLayers windowed_by_stage(const ScreenContext& context, const ResolvedLayout& layout) {
+  WindowedLayers windowed;
+  const std::int64_t all = windowed_layers(context, 0, context.model.layers);
+  if (all == 0 || all == context.model.layers) {
+    for (const std::int32_t layers : layout.layers_of_stage) windowed.of_stage.push_back(all == 0 ? 0.0 : layers);
+    return windowed;
+  }
+  windowed.of_stage.assign(layout.layers_of_stage.size(), 0.0);
+  std::int64_t first = 0;
+  for (std::size_t chunk = 0; chunk < layout.layers_of_chunk.size(); ++chunk) {
+    const std::int64_t layers = layout.layers_of_chunk[chunk];
+    const double here = static_cast<double>(windowed_layers(context, first, layers));
+    windowed.uneven = windowed.uneven || (chunk > 0 && here != windowed.of_chunk.front());
+    windowed.of_chunk.push_back(here);
+    windowed.of_stage[chunk % windowed.of_stage.size()] += here;
+    first += layers;
+  }
+  return windowed;
+}
+
+/// Idle time of the slowest stage when chunks differ: what the turns take beyond that stage's own work.
+double uneven_bubble(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout, const LayerCost& layer,
+                     const WindowedLayers& windowed, double micro_batches, double busy) {
+  std::vector<double> forward, backward;
+  for (std::size_t chunk = 0; chunk < windowed.of_chunk.size(); ++chunk) {
+    const StageCost cost = stage_cost(recipe, context.rules, layer, layout.layers_of_chunk[chunk], windowed.of_chunk[chunk],
+                                      chunk == 0, chunk + 1 == windowed.of_chunk.size());
+    forward.push_back(cost.forward.total().value());
+    backward.push_back(cost.backward.total().value());
+  }
+  return std::max(0.0, pipeline_time(recipe, static_cast<std::int64_t>(micro_batches), forward, backward) - busy);
 }
 
 /// Exposed gradient reduction and parameter gather per step.
@@ -110,6 +165,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   const double micro_batches =
       static_cast<double>(context.training.global_batch) / (static_cast<double>(recipe.dp) * recipe.micro_batch);
 
+  const WindowedLayers windowed = windowed_by_stage(context, layout);
   // The slowest stage sets the pace; the others' work shows up as bubble when the pipeline fills and drains.
   StageCost slowest;
   double sum = 0.0, slowest_total = -1.0, slowest_parameters = 0.0;
@@ -117,7 +173,8 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   for (std::int32_t p = 0; p < recipe.pp; ++p) {
     const bool first = p == 0, last = p == recipe.pp - 1;
     const double layers = layout.layers_of_stage[static_cast<std::size_t>(p)];
-    StageCost stage = stage_cost(recipe, context.rules, layer, layers, first, last);
+    StageCost stage =
+        stage_cost(recipe, context.rules, layer, layers, windowed.of_stage[static_cast<std::size_t>(p)], first, last);
     if (context.rules.accumulation_traffic_per_parameter > 0.0) {
       stage.backward.compute += accumulation_time(context, parameters_on_stage(context, recipe, count, layers, first, last));
     }
@@ -139,7 +196,9 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   time.exposed_cp = busy.cp;
   time.exposed_tp = busy.tp;
   time.launch = busy.launch;
-  time.bubble = Seconds(std::max(0.0, sum - slowest_total) / recipe.vpp);
+  time.bubble = Seconds(windowed.uneven && recipe.pp > 1
+                            ? uneven_bubble(context, recipe, layout, layer, windowed, micro_batches, busy.total().value())
+                            : std::max(0.0, sum - slowest_total) / recipe.vpp);
   time.exposed_pp = Seconds(pp_exposed(context, recipe, micro_batches));
   time.exposed_dp = Seconds(dp_exposed(context, recipe, slowest_parameters, slowest, micro_batches));
   time.optimizer = optimizer_time(context, recipe, slowest_parameters);

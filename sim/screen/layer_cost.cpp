@@ -126,45 +126,43 @@ LayerCost end_costs(const ScreenContext& context, const Recipe& recipe) {
   return ends;
 }
 
+std::int64_t windowed_layers(const ScreenContext& context, std::int64_t first, std::int64_t count) {
+  return context.training.mask.kind == MaskKind::kSlidingWindow ? count : context.model.windowed_layers(first, count);
+}
+
 LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
   LayerCost layer;
   const RankShape shape = operators::rank_shape(context, recipe);
-  const Architecture& model = context.model;
+  LayerPasses common;
   for (const operators::Linear& linear : operators::layer_linears(context, recipe, shape)) {
-    add(layer.forward, layer.gemm_in_range, operators::linear_forward(context, shape, linear.n, linear.k, shape.math));
-    add(layer.backward, layer.gemm_in_range, operators::linear_backward(context, shape, linear.n, linear.k, shape.math));
+    add(common.forward, layer.gemm_in_range, operators::linear_forward(context, shape, linear.n, linear.k, shape.math));
+    add(common.backward, layer.gemm_in_range, operators::linear_backward(context, shape, linear.n, linear.k, shape.math));
   }
-  const TpExposure tp = tp_exposure(context, recipe, layer.forward.compute.value(), layer.backward.compute.value());
-  layer.forward.tp = Seconds(tp.forward);
-  layer.backward.tp = Seconds(tp.backward);
-  add(layer.forward, layer.memory_in_range, operators::elementwise(context, recipe, shape, false));
-  add(layer.backward, layer.memory_in_range, operators::elementwise(context, recipe, shape, true));
+  const TpExposure tp = tp_exposure(context, recipe, common.forward.compute.value(), common.backward.compute.value());
+  common.forward.tp = Seconds(tp.forward);
+  common.backward.tp = Seconds(tp.backward);
+  add(common.forward, layer.memory_in_range, operators::elementwise(context, recipe, shape, false));
+  add(common.backward, layer.memory_in_range, operators::elementwise(context, recipe, shape, true));
 
-  // Layers differ only in their attention when the model alternates windowed and global layers: the mean layer is composed.
-  const double windowed = context.training.mask.kind == MaskKind::kSlidingWindow
-                              ? 1.0
-                              : static_cast<double>(model.windowed_layers()) / static_cast<double>(model.layers);
-  Cost attention_forward, attention_backward;
+  const std::int64_t windowed = windowed_layers(context, 0, context.model.layers);
   for (const bool window : {false, true}) {
-    const double share = window ? windowed : 1.0 - windowed;
-    if (share <= 0.0) continue;
+    if ((window ? windowed : context.model.layers - windowed) == 0) continue;
     const operators::StepTimes steps = operators::attention_steps(context, recipe, shape, window);
     layer.attention_in_range = layer.attention_in_range && steps.in_range;
-    Cost forward, backward;
+    LayerPasses& passes = window ? layer.windowed : layer.global;
+    Cost attention_backward;
     CpExposure exposure;
-    operators::add_attention(context, recipe, steps, forward, backward, exposure);
-    attention_forward += forward * share;
-    attention_backward += backward * share;
+    operators::add_attention(context, recipe, steps, passes.attention_forward, attention_backward, exposure);
+    passes.rest_forward = passes.forward = common.forward;
+    passes.backward = common.backward;
+    passes.forward += passes.attention_forward;
+    passes.backward += attention_backward;
+    apply_launch_floor(context, passes.forward, operators::kForwardKernels + recipe.cp - 1);
+    passes.rest_forward.launch = passes.forward.launch;  // a layer run again is launched again
+    apply_launch_floor(context, passes.backward, operators::kBackwardKernels + 2 * (recipe.cp - 1));
     if (exposure.forward_exposed + exposure.backward_exposed >= layer.cp.forward_exposed + layer.cp.backward_exposed)
       layer.cp = exposure;
   }
-  layer.attention_forward = attention_forward;
-  layer.rest_forward = layer.forward;
-  layer.forward += attention_forward;
-  layer.backward += attention_backward;
-  apply_launch_floor(context, layer.forward, operators::kForwardKernels + recipe.cp - 1);
-  layer.rest_forward.launch = layer.forward.launch;  // a layer run again is launched again
-  apply_launch_floor(context, layer.backward, operators::kBackwardKernels + 2 * (recipe.cp - 1));
   add_ends(context, recipe, shape, layer);
   return layer;
 }

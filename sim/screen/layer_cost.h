@@ -21,13 +21,20 @@ struct Cost {
   friend Cost operator*(const Cost& cost, double count);  // count copies of the same work: errors are fully correlated
 };
 
-struct LayerCost {
+/// One layer of one kind.
+struct LayerPasses {
   Cost forward;
   Cost backward;           // gradients of inputs and weights
   Cost attention_forward;  // core attention with its ring, part of forward
   Cost rest_forward;       // the rest of forward: recompute may repeat one without the other
-  Cost embedding;          // forward + backward, first stage
-  Cost head_forward;       // final norm, head, loss; last stage
+};
+
+/// Layers differ only in their attention, where the model alternates windowed and global ones. A kind that the model does not
+/// have stays empty.
+struct LayerCost {
+  LayerPasses windowed, global;
+  Cost embedding;     // forward + backward, first stage
+  Cost head_forward;  // final norm, head, loss; last stage
   Cost head_backward;
   CpExposure cp;                                                                 // of the worst layer kind
   bool gemm_in_range = true, attention_in_range = true, memory_in_range = true;  // of the measured shapes of each surface
@@ -39,6 +46,9 @@ struct GroupShapes {
   GroupShape tp, cp_ring, cp_inner, pp, dp;
 };
 [[nodiscard]] GroupShapes group_shapes(const Recipe& recipe);
+
+/// Of the layers [first, first + count), those that attend through a window: the model's, or all under a sliding-window mask.
+[[nodiscard]] std::int64_t windowed_layers(const ScreenContext& context, std::int64_t first, std::int64_t count);
 
 [[nodiscard]] LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe);
 

@@ -1,8 +1,8 @@
-#include "sim/schedule/pipeline_order.h"
+#include "model/recipe/pipeline_order.h"
 
 #include <algorithm>
 
-namespace cpfit::schedule {
+namespace cpfit {
 
 namespace {
 
@@ -37,4 +37,4 @@ std::vector<StageTurn> stage_turns(const Recipe& recipe, std::int32_t stage, std
   return turns;
 }
 
-}  // namespace cpfit::schedule
+}  // namespace cpfit

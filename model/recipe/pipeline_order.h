@@ -7,7 +7,7 @@
 
 #include "model/recipe/recipe.h"
 
-namespace cpfit::schedule {
+namespace cpfit {
 
 /// Forward or backward of one micro-batch through one chunk of the stage.
 struct StageTurn {
@@ -28,4 +28,4 @@ struct StageTurn {
 /// in reverse; min(m*vpp, 2(pp - stage - 1) + (vpp - 1) pp) forwards first.
 [[nodiscard]] std::vector<StageTurn> stage_turns(const Recipe& recipe, std::int32_t stage, std::int32_t micro_batches);
 
-}  // namespace cpfit::schedule
+}  // namespace cpfit
