@@ -14,8 +14,6 @@ namespace cpfit::kernels {
 
 namespace {
 
-using attention::BlockKind;
-
 // A tile of scores and the rows that meet in it stay in the second-level cache.
 constexpr std::int64_t kQueryTile = 128;
 constexpr std::int64_t kKeyTile = 256;
@@ -52,13 +50,13 @@ Matrix<Real> head_of(Real* tensor, std::int32_t heads, std::int32_t head, std::i
 
 /// scale * q k^T of a tile, hidden keys at -inf.
 template <class Real>
-void score_tile(const ScoreTiles& tiles, BlockKind kind, TileSpan queries, TileSpan keys, const Heads& heads,
-                Matrix<const Real> q, Matrix<const Real> k, Real* scores) {
-  multiply(false, true, queries.count, keys.count, heads.qk_dim, static_cast<Real>(heads.scale), q.rows_from(queries.begin),
-           k.rows_from(keys.begin), Real(0), Matrix<Real>{scores, kKeyTile});
-  if (kind == BlockKind::kFull) return;
+void score_tile(const ScoreTiles& tiles, const ScoreTile& tile, TileSpan queries, const Heads& heads, Matrix<const Real> q,
+                Matrix<const Real> k, Real* scores) {
+  multiply(false, true, queries.count, tile.keys.count, heads.qk_dim, static_cast<Real>(heads.scale), q.rows_from(queries.begin),
+           k.rows_from(tile.keys.begin), Real(0), Matrix<Real>{scores, kKeyTile});
+  if (!tile.is_mixed) return;
   for (std::int64_t i = 0; i < queries.count; ++i) {
-    hide_keys(scores + i * kKeyTile, tiles.positions(keys.begin), keys.count, tiles.visible(queries.begin + i));
+    hide_keys(scores + i * kKeyTile, tiles.positions(tile.keys.begin), tile.keys.count, tiles.visible(queries.begin + i));
   }
 }
 
@@ -105,10 +103,10 @@ void attend_head(const WideBlock<Real>& block, const ScoreTiles& tiles, std::int
     std::fill_n(rows.sum, kQueryTile, Real(0));
     std::fill(sums.begin(), sums.end(), Real(0));
     for (std::int64_t j = 0; j < tiles.key_tiles(); ++j) {
-      const BlockKind kind = tiles.kind(i, j);
-      if (kind == BlockKind::kEmpty) continue;
-      const TileSpan keys = tiles.key_tile(j);
-      score_tile<Real>(tiles, kind, queries, keys, heads, q, k, scores.data());
+      const ScoreTile tile = tiles.tile(i, j);
+      const TileSpan keys = tile.keys;
+      if (keys.count == 0) continue;
+      score_tile<Real>(tiles, tile, queries, heads, q, k, scores.data());
       take_tile(rows, queries.count, keys.count, block.rounding, scores.data(), sums.data(), heads.v_dim);
       multiply(false, false, queries.count, heads.v_dim, keys.count, Real(1), Matrix<const Real>{scores.data(), kKeyTile},
                v.rows_from(keys.begin), Real(1), Matrix<Real>{sums.data(), heads.v_dim});
@@ -143,10 +141,10 @@ void differentiate_head(const WideBlock<Real>& block, const ScoreTiles& tiles, s
     const TileSpan queries = tiles.query_tile(i);
     const auto rows = d_out.rows_from(queries.begin);
     for (std::int64_t j = 0; j < tiles.key_tiles(); ++j) {
-      const BlockKind kind = tiles.kind(i, j);
-      if (kind == BlockKind::kEmpty) continue;
-      const TileSpan keys = tiles.key_tile(j);
-      score_tile<Real>(tiles, kind, queries, keys, heads, q, k, p.data());
+      const ScoreTile tile = tiles.tile(i, j);
+      const TileSpan keys = tile.keys;
+      if (keys.count == 0) continue;
+      score_tile<Real>(tiles, tile, queries, heads, q, k, p.data());
       multiply(false, true, queries.count, keys.count, heads.v_dim, Real(1), rows, v.rows_from(keys.begin), Real(0),
                Matrix<Real>{ds.data(), kKeyTile});
       for (std::int64_t row = 0; row < queries.count; ++row) {

@@ -80,16 +80,16 @@ ScoreTiles::ScoreTiles(const BlockMask& mask, std::int64_t queries, std::int64_t
 TileSpan ScoreTiles::query_tile(std::int64_t i) const {
   return span_of(i, query_tile_, static_cast<std::int64_t>(ranges_.size()));
 }
-TileSpan ScoreTiles::key_tile(std::int64_t j) const {
-  return span_of(j, key_tile_, static_cast<std::int64_t>(positions_.size()));
-}
 
-BlockKind ScoreTiles::kind(std::int64_t query_tile, std::int64_t key_tile) const {
+ScoreTile ScoreTiles::tile(std::int64_t query_tile, std::int64_t key_tile) const {
   const QueryBounds& queries = query_bounds_[static_cast<std::size_t>(query_tile)];
   const KeyRange keys = key_bounds_[static_cast<std::size_t>(key_tile)];
-  if (keys.begin >= queries.any.end || keys.end <= queries.any.begin) return BlockKind::kEmpty;
-  if (!queries.has_blind && keys.begin >= queries.all.begin && keys.end <= queries.all.end) return BlockKind::kFull;
-  return BlockKind::kMixed;
+  TileSpan span = span_of(key_tile, key_tile_, static_cast<std::int64_t>(positions_.size()));
+  if (keys.begin >= queries.any.end || keys.end <= queries.any.begin) return {{span.begin, 0}, false};
+  if (!queries.has_blind && keys.begin >= queries.all.begin && keys.end <= queries.all.end) return {span, false};
+  while (span.count > 0 && !queries.any.contains(*positions(span.begin))) ++span.begin, --span.count;
+  while (span.count > 0 && !queries.any.contains(*positions(span.begin + span.count - 1))) --span.count;
+  return {span, true};
 }
 
 }  // namespace cpfit::kernels

@@ -15,6 +15,12 @@ struct TileSpan {
   std::int64_t count = 0;
 };
 
+/// What there is to do in one tile.
+struct ScoreTile {
+  TileSpan keys;          // those that a query of the tile may see, without hidden ones at either end; count 0: skip the tile
+  bool is_mixed = false;  // some of their scores do not count
+};
+
 class ScoreTiles {
  public:
   /// `mask`'s arrays are on the host. Tiles hold `query_tile` x `key_tile` scores, fewer at the edges.
@@ -23,10 +29,8 @@ class ScoreTiles {
   [[nodiscard]] std::int64_t query_tiles() const { return static_cast<std::int64_t>(query_bounds_.size()); }
   [[nodiscard]] std::int64_t key_tiles() const { return static_cast<std::int64_t>(key_bounds_.size()); }
   [[nodiscard]] TileSpan query_tile(std::int64_t i) const;
-  [[nodiscard]] TileSpan key_tile(std::int64_t j) const;
 
-  /// kEmpty: no score counts; kFull: all do; kMixed: some may.
-  [[nodiscard]] attention::BlockKind kind(std::int64_t query_tile, std::int64_t key_tile) const;
+  [[nodiscard]] ScoreTile tile(std::int64_t query_tile, std::int64_t key_tile) const;
 
   [[nodiscard]] attention::KeyRange visible(std::int64_t query) const { return ranges_[static_cast<std::size_t>(query)]; }
   /// Positions of the keys from `key` on.

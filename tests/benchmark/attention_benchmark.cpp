@@ -35,8 +35,8 @@ void product(bool transposed, int m, int n, int k, const double* a, const double
 template <class Real>
 double seconds_of_products(int wide, int narrow) {
   constexpr int s = static_cast<int>(kTokens);
-  static std::vector<Real> rows(static_cast<std::size_t>(s * kDim), Real(1)), more = rows,
-                                                                              square(static_cast<std::size_t>(s) * s);
+  static std::vector<Real> rows(static_cast<std::size_t>(s * kDim), Real(1)), more = rows, result = rows;
+  static std::vector<Real> square(static_cast<std::size_t>(s) * s);
   const std::clock_t before = std::clock();
   for (int i = 0; i < wide * kHeads.q; ++i) product(true, s, s, kDim, rows.data(), more.data(), square.data());
   for (int i = 0; i < narrow * kHeads.q; ++i) product(false, s, kDim, s, square.data(), rows.data(), result.data());
