@@ -1,0 +1,55 @@
+// Ranks as processes that mpirun or srun started: non-blocking messages on communicators of our own. Waiting polls, so that a
+// deadline holds and a failure elsewhere is heard: a rank that fails tells all others, and each then throws with that message. A
+// rank that dies is noticed by the launcher, which ends the job; ranks that hear nothing end it themselves at their deadline.
+// mpi.h stays behind this header. One thread of a process uses it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/core/transport.h"
+
+namespace cpfit::kernels {
+
+/// MPI of this process, from its start to its end.
+class MpiSession {
+ public:
+  MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+  ~MpiSession();
+
+  [[nodiscard]] std::int32_t rank() const { return rank_; }
+  [[nodiscard]] std::int32_t size() const { return size_; }
+
+ private:
+  std::int32_t rank_ = 0;
+  std::int32_t size_ = 1;
+};
+
+class MpiTransport final : public Transport {
+ public:
+  static constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;  // MPI counts in int: a longer message goes in pieces
+
+  /// All ranks of the session. The same piece size on every rank.
+  explicit MpiTransport(std::chrono::milliseconds timeout, std::int64_t piece_bytes = kPieceBytes);
+  ~MpiTransport() override;
+
+  [[nodiscard]] std::int32_t rank() const override;
+  [[nodiscard]] std::int32_t size() const override;
+  Ticket start(std::span<const Message> batch) override;
+  void wait(Ticket ticket) override;
+  void barrier() override;
+
+  /// For the end of a rank that failed: tells the others why (unless they told us), waits until all know, at most `grace`, and
+  /// ends every process of the job. The reason goes to standard error first.
+  [[noreturn]] void abandon(const std::string& why, std::chrono::milliseconds grace);
+
+ private:
+  struct Requests;
+  std::unique_ptr<Requests> requests_;
+};
+
+}  // namespace cpfit::kernels
