@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -29,7 +30,28 @@ std::string find_in_path(const std::string& name) {
   return "";
 }
 
+/// What stands between `begin` and `end` (or the end of the line) where `begin` occurs first; empty: nowhere.
+std::string between(std::string_view text, std::string_view begin, std::string_view end) {
+  const std::size_t found = text.find(begin);
+  if (found == std::string_view::npos) return "";
+  const std::string_view rest = text.substr(found + begin.size());
+  return std::string(rest.substr(0, std::min(rest.find(end), rest.find('\n'))));
+}
+
 }  // namespace
+
+std::string mpi_outcome_text(const ChildCommand& command, const ChildResult& result) {
+  const std::string_view errors = result.errors;
+  // Ranks that stop because of another repeat what that one said (kernels/transport/mpi_transport.h).
+  if (const std::string cause = between(errors, " stops: ", "\n"); !cause.empty()) return cause;
+  if (const std::string said = between(errors, "cpfit-bench: ", "\n"); !said.empty()) return said;
+  if (const std::string died = between(errors, "noticed that process ", "."); !died.empty()) return died;
+  const std::string process = between(errors, "Process name: [[", "\n");  // job, group], rank]
+  const std::string rank = between(process, "],", "]");
+  const std::string code = between(errors, "Exit code:", "\n");
+  if (!rank.empty() && !code.empty()) return "rank " + rank + " ended with exit code " + code.substr(code.find_first_not_of(' '));
+  return outcome_text(command, result);
+}
 
 std::string find_mpirun() { return find_in_path("mpirun"); }
 

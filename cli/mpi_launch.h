@@ -13,6 +13,10 @@ namespace cpfit::cli {
 /// Each rank computes on one thread, since ranks share the cores.
 [[nodiscard]] ChildCommand mpi_command(std::int32_t ranks, const std::string& program, const std::vector<std::string>& arguments);
 
+/// Why a job of ranks ended, for a person: what the first rank to fail said, or what mpirun says of a rank that died; else as
+/// outcome_text.
+[[nodiscard]] std::string mpi_outcome_text(const ChildCommand& command, const ChildResult& result);
+
 /// The path of mpirun, of PATH; empty when there is none.
 [[nodiscard]] std::string find_mpirun();
 

@@ -3,12 +3,6 @@
 
 namespace cpfit::probe {
 
-namespace {
-
-constexpr std::chrono::milliseconds kGrace{3'000};  // for the other ranks to say why they stop
-
-}  // namespace
-
 std::string ranks_text() { return "several ranks run as MPI processes"; }
 
 int run_as_rank(std::chrono::milliseconds timeout, const std::function<void(kernels::Transport&)>& work) {
@@ -20,7 +14,7 @@ int run_as_rank(std::chrono::milliseconds timeout, const std::function<void(kern
     transport.barrier();  // nobody leaves while another may still fail
     return 0;
   } catch (const std::exception& failure) {
-    transport.abandon(std::string("cpfit-bench: ") + failure.what(), kGrace);
+    transport.abandon(std::string("cpfit-bench: ") + failure.what());
   }
 }
 

@@ -21,7 +21,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kDataTag = 1;
 constexpr int kNoticeTag = 2;
-constexpr std::size_t kNoticeBytes = 1024;  // small enough to be sent without the receiver's help
+constexpr std::chrono::milliseconds kLastWords{300};  // for the other ranks to print why they stop
+constexpr std::size_t kNoticeBytes = 1024;            // small enough to be sent without the receiver's help
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -72,8 +73,8 @@ MpiSession::MpiSession() {
 MpiSession::~MpiSession() { MPI_Finalize(); }
 
 struct MpiTransport::Requests {
-  explicit Requests(std::chrono::milliseconds timeout_of_waits, std::int64_t bytes_of_piece)
-      : timeout(timeout_of_waits), piece_bytes(bytes_of_piece) {
+  Requests(std::chrono::milliseconds timeout_of_waits, std::chrono::milliseconds grace_of_failures, std::int64_t bytes_of_piece)
+      : timeout(timeout_of_waits), grace(grace_of_failures), piece_bytes(bytes_of_piece) {
     require(piece_bytes > 0 && piece_bytes <= kPieceBytes, "transport: pieces of {} bytes", piece_bytes);
     for (MPI_Comm* communicator : {&messages, &notices}) {
       check(MPI_Comm_dup(MPI_COMM_WORLD, communicator), "MPI_Comm_dup");
@@ -86,6 +87,7 @@ struct MpiTransport::Requests {
   MPI_Comm messages = MPI_COMM_NULL;
   MPI_Comm notices = MPI_COMM_NULL;
   std::chrono::milliseconds timeout;
+  std::chrono::milliseconds grace;
   std::int64_t piece_bytes;
   int rank = 0;
   int size = 1;
@@ -126,16 +128,26 @@ struct MpiTransport::Requests {
       text.resize(static_cast<std::size_t>(std::max(0, length)));
       failure = text;
       others_know = true;
-      forget_receives();
+      stop_together();
     }
     if (!failure.empty()) throw Error(fmt::format("rank {} stops: {}", rank, failure));
   }
 
   [[noreturn]] void fail(const std::string& why) {
     if (failure.empty()) failure = why;
-    tell();
-    forget_receives();
+    stop_together();
     throw Error(why);
+  }
+
+  /// Returns when every rank knows, at the latest after the grace. Only then may memory of messages that are still on their way
+  /// be given back, and after it MPI must not be asked for anything: it would go on with them.
+  void stop_together() {
+    tell();
+    MPI_Request all_here = MPI_REQUEST_NULL;
+    int reached = MPI_Ibarrier(notices, &all_here) == MPI_SUCCESS ? 0 : 1;
+    for (Patience patience; reached == 0 && patience.waited() < grace; patience.pause()) {
+      if (MPI_Test(&all_here, &reached, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+    }
   }
 
   void tell() {
@@ -148,15 +160,6 @@ struct MpiTransport::Requests {
       const int length = static_cast<int>(notice.size());
       if (MPI_Isend(notice.data(), length, MPI_BYTE, peer, kNoticeTag, notices, &request) == MPI_SUCCESS) {
         notice_sends.push_back(request);
-      }
-    }
-  }
-
-  /// Nobody will wait for them any more, and their memory is about to go.
-  void forget_receives() {
-    for (auto& [ticket, pieces] : batches) {
-      for (Piece& piece : pieces) {
-        if (piece.direction == Message::Direction::kReceive && piece.request != MPI_REQUEST_NULL) MPI_Cancel(&piece.request);
       }
     }
   }
@@ -199,8 +202,8 @@ struct MpiTransport::Requests {
   }
 };
 
-MpiTransport::MpiTransport(std::chrono::milliseconds timeout, std::int64_t piece_bytes)
-    : requests_(std::make_unique<Requests>(timeout, piece_bytes)) {}
+MpiTransport::MpiTransport(std::chrono::milliseconds timeout, std::chrono::milliseconds grace, std::int64_t piece_bytes)
+    : requests_(std::make_unique<Requests>(timeout, grace, piece_bytes)) {}
 
 MpiTransport::~MpiTransport() {
   if (!requests_->failure.empty()) return;  // what is still on its way belongs to nobody
@@ -256,18 +259,19 @@ void MpiTransport::barrier() {
   requests.poll(done, [] { return std::string("the other ranks at a barrier"); });
 }
 
-void MpiTransport::abandon(const std::string& why, std::chrono::milliseconds grace) {
+void MpiTransport::abandon(const std::string& why) {
   std::fputs(fmt::format("{}\n", why).c_str(), stderr);
   std::fflush(nullptr);
   Requests& requests = *requests_;
-  if (requests.failure.empty()) requests.failure = fmt::format("rank {} failed: {}", requests.rank, why);
-  requests.tell();
-  // All that come here within the grace have said why on their own standard error.
-  MPI_Request all_here = MPI_REQUEST_NULL;
-  int reached = MPI_Ibarrier(requests.notices, &all_here) == MPI_SUCCESS ? 0 : 1;
-  for (Patience patience; reached == 0 && patience.waited() < grace; patience.pause()) {
-    if (MPI_Test(&all_here, &reached, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
+  if (requests.failure.empty()) {  // not one that the transport has thrown: nobody knows yet
+    requests.failure = fmt::format("rank {} failed: {}", requests.rank, why);
+    if (requests.batches.empty()) {
+      requests.stop_together();
+    } else {
+      requests.tell();
+    }
   }
+  std::this_thread::sleep_for(kLastWords);
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::_Exit(1);  // MPI_Abort does not return; the compiler does not know
 }

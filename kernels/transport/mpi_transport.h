@@ -33,8 +33,10 @@ class MpiTransport final : public Transport {
  public:
   static constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;  // MPI counts in int: a longer message goes in pieces
 
-  /// All ranks of the session. The same piece size on every rank.
-  explicit MpiTransport(std::chrono::milliseconds timeout, std::int64_t piece_bytes = kPieceBytes);
+  /// All ranks of the session. `timeout`: of every wait for another rank. `grace`: when a rank fails, how long it waits for all
+  /// others to know before it throws. The same piece size on every rank.
+  explicit MpiTransport(std::chrono::milliseconds timeout, std::chrono::milliseconds grace = std::chrono::seconds(3),
+                        std::int64_t piece_bytes = kPieceBytes);
   ~MpiTransport() override;
 
   [[nodiscard]] std::int32_t rank() const override;
@@ -43,9 +45,9 @@ class MpiTransport final : public Transport {
   void wait(Ticket ticket) override;
   void barrier() override;
 
-  /// For the end of a rank that failed: tells the others why (unless they told us), waits until all know, at most `grace`, and
-  /// ends every process of the job. The reason goes to standard error first.
-  [[noreturn]] void abandon(const std::string& why, std::chrono::milliseconds grace);
+  /// For the end of a rank that failed, the only thing it may still do with MPI: says why on standard error, tells the others
+  /// (unless they told us, or know), and ends every process of the job.
+  [[noreturn]] void abandon(const std::string& why);
 
  private:
   struct Requests;

@@ -63,7 +63,7 @@ void behave(const std::string& how, Transport& transport) {
     ring(transport, 0);
     collectives(transport);
   } else if (how == "slow") {
-    if (odd_one) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    if (odd_one) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     ring(transport, 200'000);  // too large to be sent without the receiver
   } else if (how == "dies") {
     if (odd_one) std::_Exit(3);
@@ -98,13 +98,14 @@ int main(int argc, char** argv) {
   const std::string how = argv[1];
   const std::chrono::milliseconds timeout(std::atoi(argv[2]));
   const MpiSession session;
-  MpiTransport transport(timeout, how == "in-pieces" ? 777 : MpiTransport::kPieceBytes);
+  const std::chrono::milliseconds grace(how == "computes-for-ever" ? 500 : 4000);
+  MpiTransport transport(timeout, grace, how == "in-pieces" ? 777 : MpiTransport::kPieceBytes);
   try {
     behave(how, transport);
     transport.barrier();
     fmt::print("rank {} is well\n", transport.rank());
     return 0;
   } catch (const std::exception& failure) {
-    transport.abandon(failure.what(), std::chrono::milliseconds(4000));
+    transport.abandon(failure.what());
   }
 }
