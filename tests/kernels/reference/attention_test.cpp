@@ -52,11 +52,15 @@ BlockResult as_one_block(Operators& operators, const AttentionProblem& problem, 
           operators.download(dv)};
 }
 
-/// Errors of every tensor against the truth of the same inputs; asserts both measures.
-void expect_close(const AttentionProblem& problem, const ProblemTensors& t, const BlockResult& computed, double bound) {
+BlockResult truth_of(const AttentionProblem& problem, const ProblemTensors& t) {
+  TrueAttention truth = true_attention(problem.heads, problem.mask.view(), t.q, t.k, t.v);
+  TrueGradients gradients = true_gradients(problem.heads, problem.mask.view(), t.q, t.k, t.v, t.dout);
+  return {std::move(truth.out), std::move(truth.lse), std::move(gradients.dq), std::move(gradients.dk), std::move(gradients.dv)};
+}
+
+/// Errors of every tensor against the truth of the same inputs; both measures within the bound.
+void expect_close(const AttentionProblem& problem, const BlockResult& truth, const BlockResult& computed, double bound) {
   const Heads& heads = problem.heads;
-  const TrueAttention truth = true_attention(heads, problem.mask.view(), t.q, t.k, t.v);
-  const TrueGradients gradients = true_gradients(heads, problem.mask.view(), t.q, t.k, t.v, t.dout);
   const auto check = [&](const char* name, const std::vector<double>& a, const std::vector<double>& b, std::int64_t width) {
     ASSERT_EQ(a.size(), b.size());
     const TensorError error = error_of(a, b, width);
@@ -65,9 +69,9 @@ void expect_close(const AttentionProblem& problem, const ProblemTensors& t, cons
   };
   check("out", computed.out, truth.out, heads.q * heads.v_dim);
   check("lse", computed.lse, truth.lse, heads.q);
-  check("dq", computed.dq, gradients.dq, heads.q * heads.qk_dim);
-  check("dk", computed.dk, gradients.dk, heads.kv * heads.qk_dim);
-  check("dv", computed.dv, gradients.dv, heads.kv * heads.v_dim);
+  check("dq", computed.dq, truth.dq, heads.q * heads.qk_dim);
+  check("dk", computed.dk, truth.dk, heads.kv * heads.qk_dim);
+  check("dv", computed.dv, truth.dv, heads.kv * heads.v_dim);
 }
 
 std::vector<AttentionProblem> problems() {
@@ -93,7 +97,8 @@ TEST(CpuOperators, DoubleAgreesWithTheTruth) {
   const auto operators = make_cpu_operators(Number::kFp64);
   for (const AttentionProblem& problem : problems()) {
     const ProblemTensors t = tensors_of(problem);
-    expect_close(problem, t, as_one_block(*operators, problem, t, Number::kFp64, Number::kFp64), 1e-12);
+    const BlockResult truth = truth_of(problem, t);
+    expect_close(problem, truth, as_one_block(*operators, problem, t, Number::kFp64, Number::kFp64), 1e-12);
   }
 }
 
@@ -101,7 +106,8 @@ TEST(CpuOperators, FloatAgreesWithTheTruth) {
   const auto operators = make_cpu_operators(Number::kFp32);
   for (const AttentionProblem& problem : problems()) {
     const ProblemTensors t = tensors_of(problem);
-    expect_close(problem, t, as_one_block(*operators, problem, t, Number::kFp32, Number::kFp32), 1e-5);
+    const BlockResult truth = truth_of(problem, t);
+    expect_close(problem, truth, as_one_block(*operators, problem, t, Number::kFp32, Number::kFp32), 1e-5);
   }
 }
 
@@ -115,9 +121,10 @@ TEST(CpuOperators, SixteenBitNumbersStayWithinAFewRoundings) {
   const auto operators = make_cpu_operators(Number::kFp32);
   for (const AttentionProblem& problem : problems()) {
     const ProblemTensors t = tensors_of(problem, 7);
-    expect_close(problem, t, as_one_block(*operators, problem, t, Number::kBf16, Number::kBf16), 2 * kRoundoffBf16);
-    expect_close(problem, t, as_one_block(*operators, problem, t, Number::kBf16, Number::kFp32), 2 * kRoundoffBf16);
-    expect_close(problem, t, as_one_block(*operators, problem, t, Number::kFp16, Number::kFp16), 2 * kRoundoffFp16);
+    const BlockResult truth = truth_of(problem, t);
+    expect_close(problem, truth, as_one_block(*operators, problem, t, Number::kBf16, Number::kBf16), 2 * kRoundoffBf16);
+    expect_close(problem, truth, as_one_block(*operators, problem, t, Number::kBf16, Number::kFp32), 2 * kRoundoffBf16);
+    expect_close(problem, truth, as_one_block(*operators, problem, t, Number::kFp16, Number::kFp16), 2 * kRoundoffFp16);
   }
 }
 
@@ -125,7 +132,8 @@ TEST(CpuOperators, SixteenBitInputsInDoubleAreTheTruthOfThoseInputs) {
   const auto operators = make_cpu_operators(Number::kFp64);
   for (const AttentionProblem& problem : problems()) {
     const ProblemTensors t = tensors_of(problem, 7);
-    expect_close(problem, t, as_one_block(*operators, problem, t, Number::kBf16, Number::kFp64), 1e-12);
+    const BlockResult truth = truth_of(problem, t);
+    expect_close(problem, truth, as_one_block(*operators, problem, t, Number::kBf16, Number::kFp64), 1e-12);
   }
 }
 
@@ -188,10 +196,10 @@ TEST(CpuOperators, LargeScoresStayFinite) {
   problem.heads.scale *= 40;
   const auto operators = make_cpu_operators(Number::kFp32);
   const ProblemTensors t = tensors_of(problem);
-  const TrueAttention truth = true_attention(problem.heads, problem.mask.view(), t.q, t.k, t.v);
+  const BlockResult truth = truth_of(problem, t);
   ASSERT_GT(*std::max_element(truth.lse.begin(), truth.lse.end()), 100);
   // A score of 400 has an error of 400 * 2^-24 = 2e-5 by itself, which is the relative error of its weight.
-  expect_close(problem, t, as_one_block(*operators, problem, t, Number::kFp32, Number::kFp32), 2e-5);
+  expect_close(problem, truth, as_one_block(*operators, problem, t, Number::kFp32, Number::kFp32), 2e-5);
 }
 
 /// The problem cut over ranks, every rank's queries against every rank's keys, block by block; merged as they come or, deferred,
@@ -283,10 +291,11 @@ TEST(CpuOperators, BlocksOfEveryCutAddUpToTheTruth) {
   for (const auto& [cut, mask] : cuts) {
     const AttentionProblem problem{"cut", heads_of(4, 2, 16, 8), mask, cut.tokens, cut.tokens};
     const ProblemTensors t = tensors_of(problem, 7);
+    const BlockResult truth = truth_of(problem, t);
     for (const bool deferred : {false, true}) {
-      expect_close(problem, t, block_by_block(*wide, problem, cut, t, Number::kFp64, deferred), 1e-12);
-      expect_close(problem, t, block_by_block(*narrow, problem, cut, t, Number::kFp32, deferred), 1e-5);
-      expect_close(problem, t, block_by_block(*narrow, problem, cut, t, Number::kBf16, deferred), 2 * kRoundoffBf16);
+      expect_close(problem, truth, block_by_block(*wide, problem, cut, t, Number::kFp64, deferred), 1e-12);
+      expect_close(problem, truth, block_by_block(*narrow, problem, cut, t, Number::kFp32, deferred), 1e-5);
+      expect_close(problem, truth, block_by_block(*narrow, problem, cut, t, Number::kBf16, deferred), 2 * kRoundoffBf16);
     }
   }
 }
