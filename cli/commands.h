@@ -14,6 +14,7 @@ void add_plan(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);
 void add_curve(CLI::App& app, int& exit_code);
 void add_topology(CLI::App& app, int& exit_code);
+void add_verify(CLI::App& app, int& exit_code);
 void add_validate(CLI::App& app, int& exit_code);
 void add_presets(CLI::App& app, int& exit_code);
 void add_runs(CLI::App& app, int& exit_code);

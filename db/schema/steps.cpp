@@ -359,8 +359,10 @@ CREATE TABLE verification_case (
   layout TEXT NOT NULL,
   dtype TEXT NOT NULL,
   cp INTEGER NOT NULL,
+  inner_ranks INTEGER NOT NULL,  -- 0: the method's own
   length_tokens INTEGER NOT NULL,
   passed INTEGER NOT NULL,
+  pad_checked INTEGER NOT NULL,
   pad_invariant INTEGER NOT NULL,
   covered INTEGER NOT NULL,
   occupancy_share REAL NOT NULL,
@@ -383,10 +385,27 @@ CREATE TABLE verification_error (
   FOREIGN KEY (verification_id, case_ordinal) REFERENCES verification_case (verification_id, ordinal) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE verification_block (
+  verification_id INTEGER NOT NULL REFERENCES verification (id) ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  method TEXT NOT NULL,
+  shape TEXT NOT NULL,
+  cp INTEGER NOT NULL,
+  passed INTEGER NOT NULL,
+  loss_truth_nats REAL,  -- per token; NULL: not a number
+  loss_nats REAL,
+  parameter TEXT NOT NULL,
+  error_share REAL NOT NULL,
+  limit_share REAL NOT NULL,
+  trouble TEXT NOT NULL,
+  PRIMARY KEY (verification_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE verification_control (
   verification_id INTEGER NOT NULL REFERENCES verification (id) ON DELETE CASCADE,
   ordinal INTEGER NOT NULL,
   name TEXT NOT NULL,
+  meaning TEXT NOT NULL,
   planted_in TEXT NOT NULL,
   caught INTEGER NOT NULL,
   tensor TEXT NOT NULL,
@@ -394,7 +413,10 @@ CREATE TABLE verification_control (
   limit_share REAL NOT NULL,
   loss_truth_nats REAL,   -- per token; NULL: not a number
   loss_faulty_nats REAL,
+  gradient TEXT NOT NULL,
   gradient_error_share REAL NOT NULL,
+  loss_looks_alike INTEGER NOT NULL,
+  trouble TEXT NOT NULL,
   PRIMARY KEY (verification_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 

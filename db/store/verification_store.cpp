@@ -1,9 +1,9 @@
 #include "db/store/verification_store.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <tuple>
 
 #include "db/store/binding.h"
 #include "db/store/connection.h"
@@ -38,10 +38,11 @@ std::int64_t insert_verification(SQLite::Database& database, const Verification&
 }
 
 void insert_cases(SQLite::Database& database, std::int64_t id, const std::vector<VerifiedCase>& cases) {
-  SQLite::Statement insert(database,
-                           "INSERT INTO verification_case (verification_id, ordinal, method, mask, shape, layout, dtype, cp, "
-                           "length_tokens, passed, pad_invariant, covered, occupancy_share, trouble) VALUES (" +
-                               placeholders(14) + ")");
+  SQLite::Statement insert(
+      database,
+      "INSERT INTO verification_case (verification_id, ordinal, method, mask, shape, layout, dtype, cp, "
+      "inner_ranks, length_tokens, passed, pad_checked, pad_invariant, covered, occupancy_share, trouble) VALUES (" +
+          placeholders(16) + ")");
   SQLite::Statement insert_error(database,
                                  "INSERT INTO verification_error (verification_id, case_ordinal, tensor, judged, "
                                  "normwise_share, largest_share, kernel_normwise_share, kernel_largest_share, "
@@ -51,7 +52,8 @@ void insert_cases(SQLite::Database& database, std::int64_t id, const std::vector
   for (const VerifiedCase& one : cases) {
     Binder binder(insert);
     binder.integer(id).integer(ordinal).text(one.method).text(one.mask).text(one.shape).text(one.layout).text(one.dtype);
-    binder.integer(one.cp).integer(one.length).integer(one.passed ? 1 : 0).integer(one.pad_invariant ? 1 : 0);
+    binder.integer(one.cp).integer(one.inner).integer(one.length).integer(one.passed ? 1 : 0);
+    binder.integer(one.pad_checked ? 1 : 0).integer(one.pad_invariant ? 1 : 0);
     binder.integer(one.covered ? 1 : 0).real(one.occupancy).text(one.trouble).run();
     for (int tensor = 0; tensor < kVerifiedTensors; ++tensor) {
       const TensorError& error = one.errors[static_cast<std::size_t>(tensor)];
@@ -68,18 +70,37 @@ void insert_cases(SQLite::Database& database, std::int64_t id, const std::vector
 }
 
 void insert_controls(SQLite::Database& database, std::int64_t id, const std::vector<VerifiedControl>& controls) {
-  SQLite::Statement insert(database,
-                           "INSERT INTO verification_control (verification_id, ordinal, name, planted_in, caught, tensor, "
-                           "error_share, limit_share, loss_truth_nats, loss_faulty_nats, gradient_error_share) VALUES (" +
-                               placeholders(11) + ")");
+  SQLite::Statement insert(
+      database,
+      "INSERT INTO verification_control (verification_id, ordinal, name, meaning, planted_in, caught, tensor, "
+      "error_share, limit_share, loss_truth_nats, loss_faulty_nats, gradient, gradient_error_share, "
+      "loss_looks_alike, trouble) VALUES (" +
+          placeholders(15) + ")");
   std::int64_t ordinal = 0;
   for (const VerifiedControl& control : controls) {
     Binder binder(insert);
-    binder.integer(id).integer(ordinal++).text(control.name).text(control.planted_in).integer(control.caught ? 1 : 0);
+    binder.integer(id).integer(ordinal++).text(control.name).text(control.meaning).text(control.planted_in);
+    binder.integer(control.caught ? 1 : 0);
     binder.text(control.tensor).real(stored_share(control.error)).real(stored_share(control.limit));
     bind_loss(binder, control.loss_truth);
     bind_loss(binder, control.loss_faulty);
-    binder.real(stored_share(control.gradient_error)).run();
+    binder.text(control.gradient).real(stored_share(control.gradient_error)).integer(control.loss_looks_alike ? 1 : 0);
+    binder.text(control.trouble).run();
+  }
+}
+
+void insert_blocks(SQLite::Database& database, std::int64_t id, const std::vector<VerifiedBlock>& blocks) {
+  SQLite::Statement insert(database,
+                           "INSERT INTO verification_block (verification_id, ordinal, method, shape, cp, passed, "
+                           "loss_truth_nats, loss_nats, parameter, error_share, limit_share, trouble) VALUES (" +
+                               placeholders(12) + ")");
+  std::int64_t ordinal = 0;
+  for (const VerifiedBlock& block : blocks) {
+    Binder binder(insert);
+    binder.integer(id).integer(ordinal++).text(block.method).text(block.shape).integer(block.cp).integer(block.passed ? 1 : 0);
+    bind_loss(binder, block.loss_truth);
+    bind_loss(binder, block.loss);
+    binder.text(block.parameter).real(stored_share(block.error)).real(block.limit).text(block.trouble).run();
   }
 }
 
@@ -107,17 +128,19 @@ bool read_head(const SQLite::Database& database, std::int64_t id, Verification& 
 }
 
 void read_cases(const SQLite::Database& database, std::int64_t id, Verification& read) {
-  SQLite::Statement select(database,
-                           "SELECT method, mask, shape, layout, dtype, cp, length_tokens, passed, pad_invariant, covered, "
-                           "occupancy_share, trouble FROM verification_case WHERE verification_id = ? ORDER BY ordinal");
+  SQLite::Statement select(
+      database,
+      "SELECT method, mask, shape, layout, dtype, cp, inner_ranks, length_tokens, passed, pad_checked, pad_invariant, covered, "
+      "occupancy_share, trouble FROM verification_case WHERE verification_id = ? ORDER BY ordinal");
   select.bind(1, id);
   while (select.executeStep()) {
     RowReader row(select);
     VerifiedCase one;
     for (std::string* text : {&one.method, &one.mask, &one.shape, &one.layout, &one.dtype}) *text = row.text();
     one.cp = row.small_integer();
+    one.inner = row.small_integer();
     one.length = row.integer();
-    for (bool* flag : {&one.passed, &one.pad_invariant, &one.covered}) *flag = row.flag();
+    for (bool* flag : {&one.passed, &one.pad_checked, &one.pad_invariant, &one.covered}) *flag = row.flag();
     one.occupancy = row.real();
     one.trouble = row.text();
     read.cases.push_back(std::move(one));
@@ -145,14 +168,16 @@ void read_errors(const SQLite::Database& database, std::int64_t id, Verification
 
 void read_controls(const SQLite::Database& database, std::int64_t id, Verification& read) {
   SQLite::Statement select(database,
-                           "SELECT name, planted_in, caught, tensor, error_share, limit_share, loss_truth_nats, "
-                           "loss_faulty_nats, gradient_error_share FROM verification_control WHERE verification_id = ? "
+                           "SELECT name, meaning, planted_in, caught, tensor, error_share, limit_share, loss_truth_nats, "
+                           "loss_faulty_nats, gradient, gradient_error_share, loss_looks_alike, trouble FROM "
+                           "verification_control WHERE verification_id = ? "
                            "ORDER BY ordinal");
   select.bind(1, id);
   while (select.executeStep()) {
     RowReader row(select);
     VerifiedControl control;
     control.name = row.text();
+    control.meaning = row.text();
     control.planted_in = row.text();
     control.caught = row.flag();
     control.tensor = row.text();
@@ -160,8 +185,33 @@ void read_controls(const SQLite::Database& database, std::int64_t id, Verificati
     control.limit = row.real();
     control.loss_truth = read_loss(row);
     control.loss_faulty = read_loss(row);
+    control.gradient = row.text();
     control.gradient_error = row.real();
+    control.loss_looks_alike = row.flag();
+    control.trouble = row.text();
     read.controls.push_back(std::move(control));
+  }
+}
+
+void read_blocks(const SQLite::Database& database, std::int64_t id, Verification& read) {
+  SQLite::Statement select(database,
+                           "SELECT method, shape, cp, passed, loss_truth_nats, loss_nats, parameter, error_share, limit_share, "
+                           "trouble FROM verification_block WHERE verification_id = ? ORDER BY ordinal");
+  select.bind(1, id);
+  while (select.executeStep()) {
+    RowReader row(select);
+    VerifiedBlock block;
+    block.method = row.text();
+    block.shape = row.text();
+    block.cp = row.small_integer();
+    block.passed = row.flag();
+    block.loss_truth = read_loss(row);
+    block.loss = read_loss(row);
+    block.parameter = row.text();
+    block.error = row.real();
+    block.limit = row.real();
+    block.trouble = row.text();
+    read.blocks.push_back(std::move(block));
   }
 }
 
@@ -187,6 +237,7 @@ VerificationId save_verification(Store& store, const Verification& verification)
     SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
     const std::int64_t id = insert_verification(database, verification);
     insert_cases(database, id, verification.cases);
+    insert_blocks(database, id, verification.blocks);
     insert_controls(database, id, verification.controls);
     insert_left_out(database, id, verification.left_out);
     transaction.commit();
@@ -238,6 +289,7 @@ Outcome<Verification> load_verification(const Store& store, VerificationId id) {
     }
     read_cases(connection.database, number, read);
     read_errors(connection.database, number, read);
+    read_blocks(connection.database, number, read);
     read_controls(connection.database, number, read);
     read_left_out(connection.database, number, read);
     return read;
@@ -253,12 +305,12 @@ std::vector<AttentionProof> proofs_of(const Store& store) {
     // Of each key the youngest verification decides.
     SQLite::Statement select(
         connection.database,
-        "SELECT implementation, implementation_version, backend, method, mask, dtype, cp, fixture_sha256, "
+        "SELECT implementation, implementation_version, backend, method, mask, layout, dtype, cp, fixture_sha256, "
         "stored_unix_seconds, all_caught AND min(passed), max(verification.id) FROM verification "
         "JOIN verification_case ON verification_id = verification.id "
-        "GROUP BY implementation, implementation_version, backend, method, mask, dtype, cp, verification.id "
-        "ORDER BY implementation, implementation_version, backend, method, mask, dtype, cp, verification.id");
-    using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
+        "GROUP BY implementation, implementation_version, backend, method, mask, layout, dtype, cp, verification.id "
+        "ORDER BY implementation, implementation_version, backend, method, mask, layout, dtype, cp, verification.id");
+    using Key = std::array<std::string, 7>;
     struct Verdict {
       std::string hash;
       std::int64_t unix_seconds = 0;
@@ -267,18 +319,22 @@ std::vector<AttentionProof> proofs_of(const Store& store) {
     std::map<Key, std::map<std::int32_t, Verdict>> latest;
     while (select.executeStep()) {
       RowReader row(select);
-      std::string words[6];
-      for (std::string& word : words) word = row.text();
+      Key key;
+      for (std::string& word : key) word = row.text();
       const std::int32_t cp = row.small_integer();
       Verdict verdict;
       verdict.hash = row.text();
       verdict.unix_seconds = row.integer();
       verdict.passed = row.flag();
-      latest[{words[0], words[1], words[2], words[3], words[4], words[5]}][cp] = verdict;  // a later row is a younger one
+      latest[key][cp] = verdict;  // a later row is a younger one
     }
     for (const auto& [key, by_cp] : latest) {
       AttentionProof proof;
-      std::tie(proof.implementation, proof.implementation_version, proof.backend, proof.method, proof.mask, proof.dtype) = key;
+      std::size_t word = 0;
+      for (std::string* text : {&proof.implementation, &proof.implementation_version, &proof.backend, &proof.method, &proof.mask,
+                                &proof.layout, &proof.dtype}) {
+        *text = key[word++];
+      }
       for (const auto& [cp, verdict] : by_cp) {
         if (!verdict.passed) continue;
         proof.cp.push_back(cp);

@@ -28,9 +28,9 @@ struct VerificationListing {
 /// Problem "verification.unknown" when there is none of that id.
 [[nodiscard]] Outcome<Verification> load_verification(const Store& store, VerificationId id);
 
-/// What holds now: for every implementation, version, backend, method, mask and number type the degrees at which ALL cases of the
-/// youngest verification that has it passed, its planted faults all caught. A later failure takes a proof back. Ordered by
-/// implementation, version, backend, method, mask, number type.
+/// What holds now: for every implementation, version, backend, method, mask, layout and number type the degrees at which ALL
+/// cases of the youngest verification that has it passed, its planted faults all caught. A later failure takes a proof back.
+/// Ordered by these.
 [[nodiscard]] std::vector<AttentionProof> proofs_of(const Store& store);
 
 }  // namespace cpfit

@@ -148,10 +148,10 @@ BlockResult reduced(const Case& verified, BlockSums own, Operators& operators, T
 }  // namespace
 
 bool BlockReport::passed() const {
-  const auto good = [](const ParameterError& parameter) {
-    return parameter.error.normwise <= kBlockTolerance && parameter.error.largest <= kBlockTolerance;
+  const auto good = [this](const ParameterError& parameter) {
+    return parameter.error.normwise <= tolerance && parameter.error.largest <= tolerance;
   };
-  return trouble.empty() && !errors.empty() && std::abs(loss - loss_truth) <= kBlockTolerance * std::abs(loss_truth) &&
+  return trouble.empty() && !errors.empty() && std::abs(loss - loss_truth) <= tolerance * std::abs(loss_truth) &&
          std::ranges::all_of(errors, good);
 }
 
@@ -179,6 +179,8 @@ Case block_case(const std::string& method, std::int32_t cp, Fault fault) {
   made.name = fmt::format("{} | {} | cp {} | block", method, made.shape, cp);
   return made;
 }
+
+Parameters suite_parameters(const BlockSize& size) { return block_parameters(size, kParameterSeed); }
 
 BlockTokens block_tokens(const Case& verified, const BlockSize& size) {
   const Layer layer = layer_of(verified);
@@ -241,7 +243,7 @@ std::vector<Case> block_cases() {
 
 BlockReport run_block(const Case& verified) {
   const BlockSize size;
-  const Parameters parameters = block_parameters(size, kParameterSeed);
+  const Parameters parameters = suite_parameters(size);
   const BlockResult truth = unsharded_block(verified, size, parameters);
   BlockReport report;
   report.verified = verified;

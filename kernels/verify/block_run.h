@@ -30,13 +30,17 @@ struct BlockReport {
   double loss_truth = 0;
   double loss = 0;
   std::vector<ParameterError> errors;  // by parameter, in order
-  std::string trouble;                 // a rank that failed; empty when none did
+  double tolerance = kBlockTolerance;
+  std::string trouble;  // a rank that failed; empty when none did
   [[nodiscard]] bool passed() const;
   [[nodiscard]] const ParameterError& worst() const;
 };
 
 /// Heads, number type and lengths of a block's attention: packed documents, padded, cut one by one over `cp` ranks.
 [[nodiscard]] Case block_case(const std::string& method, std::int32_t cp, Fault fault);
+
+/// The weights that the suite and emitted folders use.
+[[nodiscard]] Parameters suite_parameters(const BlockSize& size);
 
 /// The whole sequence's tokens in storage order; labels of rank cp - 1 are all masked.
 [[nodiscard]] BlockTokens block_tokens(const Case& verified, const BlockSize& size);

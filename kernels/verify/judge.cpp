@@ -28,9 +28,11 @@ bool rounded_by_step(const Accumulation& accumulation, TensorName tensor) {
 }
 
 /// Rows that attend to nothing, and padding: out 0, lse -inf, gradients 0, exactly.
-std::string empty_row_trouble(const Case& verified, const AttentionTensors& whole, const AttentionTensors& truth) {
+std::string empty_row_trouble(const Case& verified, const AttentionTensors& whole, const AttentionTensors& truth,
+                              EmptyRows empty_rows) {
   for (int i = 0; i < kTensorCount; ++i) {
     const auto tensor = static_cast<TensorName>(i);
+    if (empty_rows == EmptyRows::kGradients && (tensor == TensorName::kOut || tensor == TensorName::kLse)) continue;
     const std::vector<std::uint8_t> judged = judged_rows(verified, tensor, truth.lse);
     const std::vector<double>& values = tensor_of(whole, tensor);
     const auto row = static_cast<std::size_t>(row_elements(verified.heads, tensor));
@@ -110,7 +112,7 @@ TensorName Judgement::worst() const {
 }
 
 Judgement judge(const Case& verified, const Accumulation& accumulation, const AttentionTensors& whole,
-                const AttentionTensors& truth, const std::array<ErrorFigures, kTensorCount>& kernel) {
+                const AttentionTensors& truth, const std::array<ErrorFigures, kTensorCount>& kernel, EmptyRows empty_rows) {
   Judgement judgement;
   for (int i = 0; i < kTensorCount; ++i) {
     const auto tensor = static_cast<TensorName>(i);
@@ -120,7 +122,7 @@ Judgement judge(const Case& verified, const Accumulation& accumulation, const At
     judged.kernel = kernel[static_cast<std::size_t>(i)];
     judged.limit = limits_of(verified.number, accumulation, verified.cp, tensor, judged.kernel);
   }
-  judgement.trouble = empty_row_trouble(verified, whole, truth);
+  judgement.trouble = empty_row_trouble(verified, whole, truth, empty_rows);
   const Layer layer = layer_of(verified);
   judge_cut(layer.queries, layer.mask, judgement);
   judge_cut(layer.keys, layer.mask, judgement);

@@ -43,9 +43,14 @@ struct Judgement {
   [[nodiscard]] TensorName worst() const;
 };
 
+/// Which tensors must hold 0 (lse: -inf) in padding and in rows that attend to nothing: all of ours; of another implementation
+/// the gradients, which go on into those of the weights, while its out and lse there are nobody's.
+enum class EmptyRows : std::uint8_t { kAll, kGradients };
+
 /// `whole`: results in storage order. `kernel`: errors of the unsharded kernel.
 [[nodiscard]] Judgement judge(const Case& verified, const Accumulation& accumulation, const AttentionTensors& whole,
-                              const AttentionTensors& truth, const std::array<ErrorFigures, kTensorCount>& kernel);
+                              const AttentionTensors& truth, const std::array<ErrorFigures, kTensorCount>& kernel,
+                              EmptyRows empty_rows = EmptyRows::kAll);
 
 /// Of two fp64 runs of one sequence that are padded differently: no real number differs by more than the tolerance, by the norms
 /// of errors_of. The truths, each in its case's storage order, tell which rows are real.

@@ -22,7 +22,7 @@ using attention::round_up;
 
 constexpr std::int32_t kDegrees[] = {2, 3, 4, 8};
 constexpr Number kNumbers[] = {Number::kFp64, Number::kFp32, Number::kBf16, Number::kFp16};
-constexpr std::int64_t kEven = 240;  // divides by 2 * cp of every degree
+constexpr std::int64_t kEven = 240;  // divides by 2 * cp of each of these degrees
 
 /// A sequence as a function of the degree: what it must be padded to depends on it.
 struct SuiteShape {
@@ -118,8 +118,8 @@ Heads heads_for(const SuiteShape& shape, const Method& method, std::int32_t rank
 
 void set_lengths(const SuiteShape& shape, std::int32_t cp, Case& made) {
   const std::int64_t multiple = std::int64_t{2} * cp;
-  made.query_tokens = shape.queries;
-  made.key_tokens = shape.keys;
+  made.query_tokens = round_up(shape.queries, multiple);
+  made.key_tokens = round_up(shape.keys, multiple);
   if (shape.lengths == nullptr) return;
   std::int64_t stored = 0;
   for (const std::int64_t real : shape.lengths(multiple)) {
@@ -145,9 +145,8 @@ Case make_case(const SuiteShape& shape, const Method& method, std::int32_t cp, s
   made.inner = inner;
   made.number = number;
   made.heads = heads_for(shape, method, exchange_ranks(method, cp, inner));
-  made.name = fmt::format("{} | {} {} | {}{} | cp {}{} | {}", method.name, name_of(shape.mask), shape.name, name_of(shape.layout),
-                          shape.per_document ? " per document" : "", cp, inner > 0 ? fmt::format(", {} inner", inner) : "",
-                          name_of(number));
+  made.name = fmt::format("{} | {} {} | {} | cp {}{} | {}", method.name, name_of(shape.mask), shape.name, layout_text(made), cp,
+                          inner > 0 ? fmt::format(", {} inner", inner) : "", name_of(number));
   return made;
 }
 
@@ -164,7 +163,7 @@ std::vector<std::int32_t> inner_degrees(const Method& method, std::int32_t cp, S
   return {0};
 }
 
-/// The quick suite takes every number type at cp 2 and 4 and the two that find most at 3 and 8.
+/// The quick suite takes every number type at cp 4 and the two that find most elsewhere.
 bool in_quick(std::int32_t cp, Number number) {
   return cp == 4 || number == Number::kFp64 || (cp == 2 && number != Number::kFp16) || number == Number::kBf16;
 }
@@ -183,15 +182,18 @@ Case control(Fault fault, const char* method, const SuiteShape& shape, std::int3
 SuiteCases suite_cases(SuiteSize size, const SuiteFilter& filter) {
   SuiteCases suite;
   std::map<std::string, std::int64_t> left_out;
+  const std::vector<std::int32_t> degrees =
+      filter.cp.empty() ? std::vector<std::int32_t>(std::begin(kDegrees), std::end(kDegrees)) : filter.cp;
   for (const Method& method : methods()) {
     if (!wanted(filter.methods, method.name)) continue;
     for (const SuiteShape& shape : shapes()) {
       if (!wanted(filter.masks, shape.mask) || (size == SuiteSize::kQuick && !shape.quick)) continue;
-      for (const std::int32_t cp : kDegrees) {
-        if (!wanted(filter.cp, cp)) continue;
+      for (const std::int32_t cp : degrees) {
         for (const std::int32_t inner : inner_degrees(method, cp, size)) {
           for (const Number number : kNumbers) {
-            if (!wanted(filter.numbers, number) || (size == SuiteSize::kQuick && !in_quick(cp, number))) continue;
+            const bool asked_for = !filter.numbers.empty() || !filter.cp.empty();
+            if (!wanted(filter.numbers, number)) continue;
+            if (size == SuiteSize::kQuick && !asked_for && !in_quick(cp, number)) continue;
             Case made = make_case(shape, method, cp, inner, number);
             const Outcome<Method> resolved = method_of(made);
             std::string reason = why_not(*resolved, layer_of(made), cp);
@@ -255,6 +257,10 @@ std::string hash_of_fixtures(const std::vector<Case>& cases) {
     if (seen.insert(case_json(sequence)).second) hashes += fixture_hash(sequence);
   }
   return sha256_hex(hashes);
+}
+
+std::string layout_text(const Case& verified) {
+  return std::string(name_of(verified.layout)) + (verified.per_document ? " per document" : "");
 }
 
 std::string heads_text(const Heads& heads) {

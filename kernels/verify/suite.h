@@ -14,11 +14,11 @@ namespace cpfit::kernels {
 
 enum class SuiteSize : std::uint8_t { kQuick, kFull };
 
-/// Empty: all.
+/// Empty: all; of cp and numbers what the size says.
 struct SuiteFilter {
   std::vector<std::string> methods;
   std::vector<attention::MaskShape> masks;
-  std::vector<std::int32_t> cp;
+  std::vector<std::int32_t> cp;  // any degrees, from 2
   std::vector<Number> numbers;
 };
 
@@ -39,7 +39,9 @@ struct SuiteCases {
 /// SHA-256 over the hashes of the cases' inputs, each sequence once, in the order of the cases.
 [[nodiscard]] std::string hash_of_fixtures(const std::vector<Case>& cases);
 
-/// "documents, 698 real of 704" and the like: heads, lengths and what is awkward about them, for a person.
+/// "zigzag", "zigzag per document", ...
+[[nodiscard]] std::string layout_text(const Case& verified);
+/// "4 query heads, 2 KV heads, d_qk 32, d_v 16"
 [[nodiscard]] std::string heads_text(const Heads& heads);
 
 }  // namespace cpfit::kernels

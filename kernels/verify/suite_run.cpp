@@ -22,7 +22,9 @@ Accumulation accumulation_of(const Case& verified) {
   return method->accumulation;
 }
 
-CaseReport failed(const Case& verified, const std::string& trouble) {
+}  // namespace
+
+CaseReport failed_case(const Case& verified, const std::string& trouble) {
   CaseReport report;
   report.verified = verified;
   report.judgement.trouble = trouble;
@@ -30,8 +32,6 @@ CaseReport failed(const Case& verified, const std::string& trouble) {
   for (JudgedTensor& tensor : report.judgement.tensors) tensor.error = {kInfinity, kInfinity};
   return report;
 }
-
-}  // namespace
 
 AttentionTensors run_in_process(const Case& verified) {
   std::vector<AttentionTensors> ranks(static_cast<std::size_t>(verified.cp));
@@ -43,12 +43,13 @@ AttentionTensors run_in_process(const Case& verified) {
   return unshard(verified, ranks);
 }
 
-CaseReport judge_case(const Case& verified, const AttentionTensors& whole, const AttentionTensors* twin, TruthShelf& shelf) {
+CaseReport judge_case(const Case& verified, const AttentionTensors& whole, const AttentionTensors* twin, TruthShelf& shelf,
+                      const KernelErrors* kernel) {
   const std::shared_ptr<const TruthShelf::Entry> entry = shelf.of(verified);
   CaseReport report;
   report.verified = verified;
   const AttentionTensors truth = with_padding(verified, entry->truth);
-  report.judgement = judge(verified, accumulation_of(verified), whole, truth, entry->kernel);
+  report.judgement = judge(verified, accumulation_of(verified), whole, truth, kernel != nullptr ? *kernel : entry->kernel);
   if (twin == nullptr) return report;
   const Case padded = padded_twin(verified);
   report.pad_checked = true;
@@ -64,7 +65,7 @@ CaseReport run_case(const Case& verified, TruthShelf& shelf) {
     const AttentionTensors twin = run_in_process(padded_twin(verified));
     return judge_case(verified, whole, &twin, shelf);
   } catch (const Error& error) {
-    return failed(verified, error.what());
+    return failed_case(verified, error.what());
   }
 }
 

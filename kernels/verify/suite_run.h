@@ -22,9 +22,14 @@ struct CaseReport {
 /// Results in storage order, ranks as threads. Throws Error when a rank failed.
 [[nodiscard]] AttentionTensors run_in_process(const Case& verified);
 
-/// `twin`: results of padded_twin(verified), null where it was not run.
+using KernelErrors = std::array<ErrorFigures, kTensorCount>;
+/// `twin`: results of padded_twin(verified), null where it was not run. `kernel`: errors of the unsharded kernel that the case is
+/// compared with; null: the CPU's.
 [[nodiscard]] CaseReport judge_case(const Case& verified, const AttentionTensors& whole, const AttentionTensors* twin,
-                                    TruthShelf& shelf);
+                                    TruthShelf& shelf, const KernelErrors* kernel = nullptr);
+
+/// A case that gave no results.
+[[nodiscard]] CaseReport failed_case(const Case& verified, const std::string& trouble);
 
 /// Both in one; what is thrown becomes the judgement's trouble.
 [[nodiscard]] CaseReport run_case(const Case& verified, TruthShelf& shelf);

@@ -65,8 +65,8 @@ AttentionTensors compact_truth(const Case& compact) {
   return truth;
 }
 
-/// Names the sequence; what is left out of it (method, cut, name) does not change the truth.
-std::string sequence_key(const Case& verified, bool with_number) {
+/// What is left out of it (method, cut, name) does not change the truth.
+std::string key_of(const Case& verified, bool with_number) {
   Case key = without_padding(verified);
   key.name = key.method = key.shape = "";
   key.layout = attention::Layout::kZigzag;
@@ -206,18 +206,33 @@ AttentionTensors unsharded_kernel(const Case& verified, Operators& operators) {
           operators.download(dv)};
 }
 
+std::string sequence_key(const Case& verified) { return key_of(verified, true); }
+
+std::array<ErrorFigures, kTensorCount> errors_by_tensor(const Case& verified, const AttentionTensors& compact,
+                                                        const AttentionTensors& truth) {
+  const Case sequence = without_padding(verified);
+  std::array<ErrorFigures, kTensorCount> errors;
+  for (int i = 0; i < kTensorCount; ++i) {
+    const auto tensor = static_cast<TensorName>(i);
+    errors[static_cast<std::size_t>(i)] =
+        errors_of(tensor_of(compact, tensor), tensor_of(truth, tensor), row_elements(sequence.heads, tensor),
+                  judged_rows(sequence, tensor, truth.lse));
+  }
+  return errors;
+}
+
 std::shared_ptr<const TruthShelf::Entry> TruthShelf::of(const Case& verified) {
   std::shared_ptr<Place> place;
   {
     const std::lock_guard guard(lock_);
-    std::shared_ptr<Place>& found = places_[sequence_key(verified, true)];
+    std::shared_ptr<Place>& found = places_[sequence_key(verified)];
     if (!found) found = std::make_shared<Place>();
     place = found;
   }
   std::call_once(place->made, [&] {
     const Case compact = without_padding(verified);
     auto entry = std::make_shared<Entry>();
-    const std::string truth_key = sequence_key(verified, false);
+    const std::string truth_key = key_of(verified, false);
     bool known = false;
     {
       const std::lock_guard guard(lock_);
@@ -232,13 +247,7 @@ std::shared_ptr<const TruthShelf::Entry> TruthShelf::of(const Case& verified) {
     }
     const std::unique_ptr<Operators> operators =
         make_cpu_operators(verified.number == Number::kFp64 ? Number::kFp64 : Number::kFp32);
-    const AttentionTensors kernel = unsharded_kernel(compact, *operators);
-    for (int i = 0; i < kTensorCount; ++i) {
-      const auto tensor = static_cast<TensorName>(i);
-      entry->kernel[static_cast<std::size_t>(i)] =
-          errors_of(tensor_of(kernel, tensor), tensor_of(entry->truth, tensor), row_elements(compact.heads, tensor),
-                    judged_rows(compact, tensor, entry->truth.lse));
-    }
+    entry->kernel = errors_by_tensor(verified, unsharded_kernel(compact, *operators), entry->truth);
     place->entry = entry;
   });
   return place->entry;

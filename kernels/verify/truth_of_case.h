@@ -47,6 +47,13 @@ struct ErrorFigures {
 /// Rows of `compact` (tensors of without_padding(verified)) put where the case stores its real tokens.
 [[nodiscard]] AttentionTensors with_padding(const Case& verified, const AttentionTensors& compact);
 
+/// Names what the truth and the kernel's error depend on: the sequence without padding, heads, seed, number type.
+[[nodiscard]] std::string sequence_key(const Case& verified);
+
+/// Errors of `compact`, results of without_padding(verified), by tensor.
+[[nodiscard]] std::array<ErrorFigures, kTensorCount> errors_by_tensor(const Case& verified, const AttentionTensors& compact,
+                                                                      const AttentionTensors& compact_truth);
+
 /// What cases of one sequence share. Made when first asked for; threads that ask meanwhile wait for it.
 class TruthShelf {
  public:
