@@ -145,6 +145,13 @@ ActivityId ProgramBuilder::last_on(LaneId lane) const {
   return slot == kNone ? kNone : program_.slots[at(slot)].activity;
 }
 
+void ProgramBuilder::expect(std::int64_t activities) {
+  const auto room = [activities](double each) { return static_cast<std::size_t>(static_cast<double>(activities) * each); };
+  program_.activities.reserve(room(1.0));
+  program_.slots.reserve(room(2.0));  // messages and collectives have several
+  waits_.reserve(room(2.5));
+}
+
 void ProgramBuilder::section(const Section& section) { program_.sections.push_back(section); }
 
 Program ProgramBuilder::take() {

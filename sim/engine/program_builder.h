@@ -52,6 +52,9 @@ class ProgramBuilder {
   void section(const Section& section);
   void launch_cost(Picoseconds cost) { program_.launch_cost = cost; }
 
+  /// Room for about so many activities: large programs grow without being copied. Room that is not used costs no memory.
+  void expect(std::int64_t activities);
+
   /// The finished program; the builder is empty afterwards.
   [[nodiscard]] Program take();
 

@@ -28,6 +28,7 @@ StepNetwork::StepNetwork(const ScreenContext& context, const Recipe& recipe, con
     sm.capacity = 1.0;
     sm.rank = rank;
     sm_.push_back(program.resource(sm));
+    holds_.emplace_back().fill(kUnknownHold);
     kernel_.push_back(program.pattern({{sm_.back(), 1.0}}));
   }
 }
@@ -189,9 +190,13 @@ Transfer StepNetwork::new_collective(CollectiveKind kind, GroupShape shape, std:
 }
 
 engine::HoldId StepNetwork::hold(std::int32_t rank, LinkClass link) {
-  const double slowdown = overlap_slowdown(context_.rates, link);
-  if (slowdown <= 1.0) return -1;
-  return program_.hold({sm_[static_cast<std::size_t>(rank)], 1.0 - 1.0 / slowdown});
+  std::array<engine::HoldId, kLinkClasses>& known = holds_[static_cast<std::size_t>(rank)];
+  engine::HoldId& hold = known[static_cast<std::size_t>(link)];
+  if (hold == kUnknownHold) {
+    const double slowdown = overlap_slowdown(context_.rates, link);
+    hold = slowdown <= 1.0 ? -1 : program_.hold({sm_[static_cast<std::size_t>(rank)], 1.0 - 1.0 / slowdown});
+  }
+  return hold;
 }
 
 }  // namespace cpfit::schedule

@@ -7,11 +7,13 @@
 // every link they have in common with a simulated one.
 #pragma once
 
+#include <array>
 #include <map>
 #include <span>
 #include <tuple>
 #include <vector>
 
+#include "model/rates/gpu_rates.h"
 #include "sim/engine/program_builder.h"
 #include "sim/schedule/simulated_ranks.h"
 #include "sim/screen/screen.h"
@@ -60,9 +62,11 @@ class StepNetwork {
   const Recipe& recipe_;
   const SimulatedRanks& ranks_;
   engine::ProgramBuilder& program_;
-  std::vector<engine::PatternId> kernel_;                // (ranks)
-  std::vector<engine::ResourceId> sm_;                   // (ranks)
-  std::map<std::int32_t, engine::ResourceId> resource_;  // link -> resource
+  std::vector<engine::PatternId> kernel_;  // (ranks)
+  std::vector<engine::ResourceId> sm_;     // (ranks)
+  static constexpr engine::HoldId kUnknownHold = -2;
+  std::vector<std::array<engine::HoldId, kLinkClasses>> holds_;  // (ranks, link class)
+  std::map<std::int32_t, engine::ResourceId> resource_;          // link -> resource
   struct KnownMessage {
     std::int32_t to, messages;
     double bytes;

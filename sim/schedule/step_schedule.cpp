@@ -7,8 +7,9 @@
 #include <tuple>
 
 #include "model/recipe/axis_fields.h"
-#include "sim/schedule/data_parallel.h"
 #include "model/recipe/pipeline_order.h"
+#include "sim/schedule/data_parallel.h"
+#include "sim/schedule/step_size.h"
 
 namespace cpfit::schedule {
 
@@ -283,6 +284,7 @@ Outcome<StepProgram> step_program(const ScreenContext& context, const Recipe& re
   Outcome<std::vector<double>> slowness = slowness_of(recipe, step.ranks, options.slow_ranks);
   if (!slowness.ok()) return slowness.problems();
   engine::ProgramBuilder program;
+  program.expect(estimated_activities(context, recipe, options));
   StepNetwork network(context, recipe, step.ranks, program);
   Writer writer(step.ranks, network, program, std::move(slowness).value());
   program.launch_cost(engine::to_picoseconds(launch_cost(context.rates, false)));
