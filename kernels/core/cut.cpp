@@ -93,7 +93,7 @@ std::string why_not(const Cut& cut, const Mask& mask) {
   if (mask.shape == MaskShape::kWindow && mask.window < 1) return "a sliding window of 0 tokens: give its length";
   if (!cut.per_document) {
     if (whole(cut).divides()) return "";
-    const std::int64_t multiple = whole(cut).zigzag() ? 2 * cut.cp : cut.cp;
+    const std::int64_t multiple = std::int64_t{whole(cut).zigzag() ? 2 : 1} * cut.cp;
     return fmt::format("{} tokens do not divide by {}: pad to {}", cut.tokens, multiple,
                        attention::round_up(cut.tokens, multiple));
   }
@@ -103,7 +103,7 @@ std::string why_not(const Cut& cut, const Mask& mask) {
     const std::int64_t padded = mask.documents[i].padded;
     if (!attention::shard_of(mask.documents[i], cut.cp).divides()) {
       return fmt::format("document {} is stored in {} tokens, which do not divide by {}: pad it to {}", i, padded, 2 * cut.cp,
-                         attention::round_up(padded, 2 * cut.cp));
+                         attention::round_up(padded, std::int64_t{2} * cut.cp));
     }
   }
   const std::string gap = gap_of(cut, mask);

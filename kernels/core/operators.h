@@ -28,6 +28,12 @@ struct Heads {
   std::int32_t qk_dim = 64;
   std::int32_t v_dim = 64;
   double scale = 0.125;  // multiplies every score, as the frameworks do: 1 / sqrt(qk_dim) unless a model says otherwise
+
+  /// Elements of a row.
+  [[nodiscard]] constexpr std::int64_t q_columns() const { return std::int64_t{q} * qk_dim; }
+  [[nodiscard]] constexpr std::int64_t k_columns() const { return std::int64_t{kv} * qk_dim; }
+  [[nodiscard]] constexpr std::int64_t v_columns() const { return std::int64_t{kv} * v_dim; }
+  [[nodiscard]] constexpr std::int64_t out_columns() const { return std::int64_t{q} * v_dim; }
 };
 
 /// Which scores of a block count. kFull: all; kCausal: local key <= local query + (s_kv - s_q), bottom-right aligned; kMixed: key

@@ -180,9 +180,9 @@ template <class Real>
 void differentiate_block(const WideBlock<Real>& block, const Real* dout, const Real* lse, const Real* delta, Real* dq, Real* dk,
                          Real* dv) {
   const Heads& heads = block.heads;
-  std::fill_n(dq, block.queries * heads.q * heads.qk_dim, Real(0));
-  std::fill_n(dk, block.keys * heads.kv * heads.qk_dim, Real(0));
-  std::fill_n(dv, block.keys * heads.kv * heads.v_dim, Real(0));
+  std::fill_n(dq, block.queries * heads.q_columns(), Real(0));
+  std::fill_n(dk, block.keys * heads.k_columns(), Real(0));
+  std::fill_n(dv, block.keys * heads.v_columns(), Real(0));
   const ScoreTiles tiles(block.mask, block.queries, block.keys, kQueryTile, kKeyTile);
   std::vector<Real> p(static_cast<std::size_t>(kQueryTile * kKeyTile));
   std::vector<Real> ds(p.size());

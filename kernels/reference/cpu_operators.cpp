@@ -150,7 +150,7 @@ class CpuOperators final : public Operators {
   void forward(const Heads& heads, const BlockMask& mask, const View& q, const View& k, const View& v, const View& out,
                const View& lse) override {
     require_inputs(heads, q, k, v, "forward");
-    require_shape(out, q.rows, heads.q * heads.v_dim, "forward, out");
+    require_shape(out, q.rows, heads.out_columns(), "forward, out");
     require_row_values(lse, q.rows, heads.q, "forward, lse");
     const WideTensor<Real> wide_q(q), wide_k(k), wide_v(v);
     const WideResult<Real> wide_out(out);
@@ -160,8 +160,8 @@ class CpuOperators final : public Operators {
   }
 
   void row_delta(const Heads& heads, const View& out, const View& dout, const View& delta) override {
-    require_shape(out, delta.rows, heads.q * heads.v_dim, "row_delta, out");
-    require_shape(dout, delta.rows, heads.q * heads.v_dim, "row_delta, dout");
+    require_shape(out, delta.rows, heads.out_columns(), "row_delta, out");
+    require_shape(dout, delta.rows, heads.out_columns(), "row_delta, dout");
     require_row_values(delta, delta.rows, heads.q, "row_delta, delta");
     const WideTensor<Real> wide_out(out), wide_dout(dout);
     Real* to = row_values(delta);
@@ -175,7 +175,7 @@ class CpuOperators final : public Operators {
   void backward(const Heads& heads, const BlockMask& mask, const View& q, const View& k, const View& v, const View& dout,
                 const View& lse, const View& delta, const View& dq, const View& dk, const View& dv) override {
     require_inputs(heads, q, k, v, "backward");
-    require_shape(dout, q.rows, heads.q * heads.v_dim, "backward, dout");
+    require_shape(dout, q.rows, heads.out_columns(), "backward, dout");
     require_row_values(lse, q.rows, heads.q, "backward, lse");
     require_row_values(delta, q.rows, heads.q, "backward, delta");
     require_shape(dq, q.rows, q.row_elements, "backward, dq");
@@ -237,9 +237,9 @@ class CpuOperators final : public Operators {
  private:
   static void require_inputs(const Heads& heads, const View& q, const View& k, const View& v, const char* operation) {
     require(heads.kv > 0 && heads.q % heads.kv == 0, "{}: {} query heads over {} key heads", operation, heads.q, heads.kv);
-    require_shape(q, q.rows, heads.q * heads.qk_dim, operation);
-    require_shape(k, k.rows, heads.kv * heads.qk_dim, operation);
-    require_shape(v, k.rows, heads.kv * heads.v_dim, operation);
+    require_shape(q, q.rows, heads.q_columns(), operation);
+    require_shape(k, k.rows, heads.k_columns(), operation);
+    require_shape(v, k.rows, heads.v_columns(), operation);
   }
   static void require_row_values(const View& view, std::int64_t rows, std::int64_t heads, const char* what) {
     require_shape(view, rows, heads, what);
@@ -255,7 +255,7 @@ class CpuOperators final : public Operators {
   /// sum = first * sum + second * part; weights(i) gives both for element i of [rows][heads].
   template <class Weights>
   static void combine(const Heads& heads, const View& part, const View& sum, const char* operation, const Weights& weights) {
-    require_shape(sum, sum.rows, heads.q * heads.v_dim, operation);
+    require_shape(sum, sum.rows, heads.out_columns(), operation);
     require_shape(part, sum.rows, sum.row_elements, operation);
     std::vector<Real> a(static_cast<std::size_t>(sum.row_elements)), b(a.size());
     for (std::int64_t row = 0; row < sum.rows; ++row) {
@@ -263,9 +263,10 @@ class CpuOperators final : public Operators {
       read_numbers(sum, row * sum.row_elements, sum.row_elements, b.data());
       for (std::int32_t head = 0; head < heads.q; ++head) {
         const auto [first, second] = weights(row * heads.q + head);
-        for (std::size_t d = static_cast<std::size_t>(head * heads.v_dim); d < static_cast<std::size_t>((head + 1) * heads.v_dim);
-             ++d) {
-          b[d] = attention::weighted(first, b[d]) + attention::weighted(second, a[d]);
+        Real* to = b.data() + std::int64_t{head} * heads.v_dim;
+        const Real* from = a.data() + std::int64_t{head} * heads.v_dim;
+        for (std::int32_t d = 0; d < heads.v_dim; ++d) {
+          to[d] = attention::weighted(first, to[d]) + attention::weighted(second, from[d]);
         }
       }
       write_numbers(b.data(), sum.row_elements, sum, row * sum.row_elements);

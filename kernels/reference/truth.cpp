@@ -31,12 +31,12 @@ struct TruthShape {
 
   TruthShape(const Heads& h, std::span<const double> q, std::span<const double> k, std::span<const double> v)
       : heads(h),
-        queries(static_cast<std::int64_t>(q.size()) / (h.q * h.qk_dim)),
-        keys(static_cast<std::int64_t>(k.size()) / (h.kv * h.qk_dim)) {
+        queries(static_cast<std::int64_t>(q.size()) / h.q_columns()),
+        keys(static_cast<std::int64_t>(k.size()) / h.k_columns()) {
     require(h.q % h.kv == 0, "truth: {} query heads over {} key heads", h.q, h.kv);
-    require(static_cast<std::int64_t>(q.size()) == queries * h.q * h.qk_dim &&
-                static_cast<std::int64_t>(k.size()) == keys * h.kv * h.qk_dim &&
-                static_cast<std::int64_t>(v.size()) == keys * h.kv * h.v_dim,
+    require(static_cast<std::int64_t>(q.size()) == queries * h.q_columns() &&
+                static_cast<std::int64_t>(k.size()) == keys * h.k_columns() &&
+                static_cast<std::int64_t>(v.size()) == keys * h.v_columns(),
             "truth: sizes {}, {}, {} of q, k, v do not fit {}, {} heads of {}, {}", q.size(), k.size(), v.size(), h.q, h.kv,
             h.qk_dim, h.v_dim);
   }
@@ -88,7 +88,7 @@ TrueAttention true_attention(const Heads& heads, const attention::MaskView& mask
                              std::span<const double> k, std::span<const double> v) {
   const TruthShape shape(heads, q, k, v);
   TrueAttention result;
-  result.out.resize(static_cast<std::size_t>(shape.queries * heads.q * heads.v_dim));
+  result.out.resize(static_cast<std::size_t>(shape.queries * heads.out_columns()));
   for (std::int64_t row = 0; row < shape.queries; ++row) {
     const std::vector<std::int64_t> seen = keys_seen(mask, shape, row);
     for (std::int32_t head = 0; head < heads.q; ++head) {
@@ -106,7 +106,7 @@ TrueAttention true_attention(const Heads& heads, const attention::MaskView& mask
 TrueGradients true_gradients(const Heads& heads, const attention::MaskView& mask, std::span<const double> q,
                              std::span<const double> k, std::span<const double> v, std::span<const double> dout) {
   const TruthShape shape(heads, q, k, v);
-  require(static_cast<std::int64_t>(dout.size()) == shape.queries * heads.q * heads.v_dim, "truth: {} numbers in dout",
+  require(static_cast<std::int64_t>(dout.size()) == shape.queries * heads.out_columns(), "truth: {} numbers in dout",
           dout.size());
   TrueGradients gradients{std::vector<double>(q.size()), std::vector<double>(k.size()), std::vector<double>(v.size())};
   for (std::int64_t row = 0; row < shape.queries; ++row) {

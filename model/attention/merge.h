@@ -13,7 +13,8 @@ namespace cpfit::attention {
 
 template <class Real>
 CPFIT_HD inline bool attended_to_something(Real lse) {
-  return lse - lse == Real(0);  // finite: false for -inf, +inf and NaN, without a library call
+  // Finite: false for -inf, +inf and NaN, without a library call.
+  return lse - lse == Real(0);  // NOLINT(misc-redundant-expression)
 }
 
 template <class Real>
