@@ -85,6 +85,7 @@ class Operators {
 
   // --- sums. Every result is rounded to the target's type once per call.
   /// (sum, sum_lse) becomes the merge of itself and (part, part_lse), attention::merge_weights. `heads.v_dim` columns per weight.
+  /// What has weight 0 contributes 0 whatever it holds, NaN too (attention::weighted); so does add_weighted.
   virtual void merge(const Heads& heads, MergeForm form, const View& part, const View& part_lse, const View& sum,
                      const View& sum_lse) = 0;
   /// sum_lse alone (TransformerEngine corrects outputs after all steps).

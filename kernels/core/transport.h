@@ -47,8 +47,9 @@ class Transport {
   virtual void barrier() = 0;
 
   // Collectives over `group` (ascending ranks of this transport, this one among them). The base class builds them from batches;
-  // NCCL overrides with its own. all_to_all: part i of `from` (equal parts by rows) goes to group[i]. reduce_scatter sums in the
-  // type of the views, in ascending order of ranks, so that every transport gives the same bits.
+  // NCCL overrides with its own. A rank's own part is a message to itself, unless it already lies in its place. all_to_all: part
+  // i of `from` (equal parts by rows) goes to group[i]. reduce_scatter sums in the type of the views, in ascending order of
+  // ranks, so that every transport gives the same bits.
   virtual Ticket start_all_gather(std::span<const std::int32_t> group, const View& own, const View& all);
   virtual Ticket start_all_to_all(std::span<const std::int32_t> group, const View& from, const View& to);
   virtual void reduce_scatter(Operators& operators, std::span<const std::int32_t> group, const View& all, const View& own);
