@@ -6,6 +6,10 @@ find_package(tomlplusplus REQUIRED CONFIG)
 find_package(Boost 1.74 REQUIRED CONFIG)      # Boost.Graph, headers only, private to model/cluster
 find_package(pugixml REQUIRED CONFIG)         # model/cluster/import: NCCL and hwloc XML
 find_package(TBB REQUIRED CONFIG)             # sim
+find_package(ZLIB REQUIRED)                   # calibrate/read: compressed traces
+find_path(CPFIT_RAPIDJSON_INCLUDE rapidjson/reader.h REQUIRED)  # calibrate/read: traces as a stream
+add_library(cpfit_rapidjson INTERFACE IMPORTED)
+target_include_directories(cpfit_rapidjson SYSTEM INTERFACE "${CPFIT_RAPIDJSON_INCLUDE}")
 find_package(Eigen3 REQUIRED CONFIG)          # calibrate/fit
 find_package(Ceres REQUIRED CONFIG)           # calibrate/fit
 find_package(SQLite3 REQUIRED)                # db

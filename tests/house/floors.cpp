@@ -12,6 +12,7 @@ const std::vector<Library>& libraries() {
       {"nlohmann-json", {"nlohmann/"}},
       {"Boost", {"boost/"}},
       {"pugixml", {"pugixml.hpp"}},
+      {"RapidJSON", {"rapidjson/"}},
       {"oneTBB", {"tbb/", "oneapi/tbb"}},
       {"zlib", {"zlib.h"}},
       {"Ceres", {"ceres/"}},
@@ -46,7 +47,7 @@ const std::vector<Floor>& floors() {
       {"kernels/reference", {"model/attention", "model/quantity", "kernels"}, {"fmt"}, {"BLAS"}, {}},
       {"kernels/cuda", {"model/attention", "model/quantity", "kernels"}, {"CUDA", "cuDNN", "fmt"}, {}, {}},
       {"kernels/transport", {"model/attention", "model/quantity", "kernels"}, {"CUDA", "NCCL", "MPI", "fmt"}, {}, {}},
-      {"calibrate/read", {"model", "calibrate/read"}, {"fmt"}, {"nlohmann-json", "zlib"}, {}},
+      {"calibrate/read", {"model", "calibrate/read"}, {"fmt"}, {"nlohmann-json", "RapidJSON", "zlib", "SQLiteCpp"}, {}},
       // The fit takes what read yields; never the other way round.
       {"calibrate/fit", {"model", "calibrate/read", "calibrate/fit"}, {"fmt"}, {"Ceres", "Eigen"}, {}},
       {"calibrate/probe",

@@ -1,0 +1,326 @@
+// Chrome's trace JSON as a stream of tokens: RapidJSON's iterative parser over zlib, no document in memory. Times are read as the
+// decimal text they are (microseconds, three or more decimals) into integer picoseconds; a double would lose nanoseconds of the
+// absolute stamps that profilers write.
+#include <fmt/format.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
+#include <zlib.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "calibrate/read/trace_sources.h"
+
+namespace cpfit::trace {
+
+namespace {
+
+/// RapidJSON's input stream over a plain or gzip file.
+class ZlibStream {
+ public:
+  using Ch = char;
+  explicit ZlibStream(gzFile file) : file_(file), buffer_(kSize) { fill(); }
+  [[nodiscard]] char Peek() const { return at_ < end_ ? buffer_[at_] : '\0'; }
+  char Take() {
+    const char c = Peek();
+    if (at_ < end_ && ++at_ == end_) fill();
+    return c;
+  }
+  [[nodiscard]] std::size_t Tell() const { return before_ + at_; }
+  [[nodiscard]] bool failed() const { return failed_; }
+  // Of an output stream; the reader wants them declared.
+  char* PutBegin() { return nullptr; }
+  void Put(char) {}
+  void Flush() {}
+  std::size_t PutEnd(char*) { return 0; }
+
+ private:
+  static constexpr std::size_t kSize = std::size_t{1} << 18U;
+  void fill() {
+    before_ += end_;
+    at_ = end_ = 0;
+    const int read = gzread(file_, buffer_.data(), static_cast<unsigned>(kSize));
+    if (read < 0) failed_ = true;
+    if (read > 0) end_ = static_cast<std::size_t>(read);
+  }
+  gzFile file_;
+  std::vector<char> buffer_;
+  std::size_t at_ = 0, end_ = 0, before_ = 0;
+  bool failed_ = false;
+};
+
+/// A decimal number of microseconds as picoseconds; digits beyond are cut. Nothing when it is no plain decimal or too large.
+std::optional<std::int64_t> picoseconds(std::string_view text, std::int64_t origin_us) {
+  bool negative = false;
+  std::size_t i = 0;
+  if (i < text.size() && text[i] == '-') {
+    negative = true;
+    ++i;
+  }
+  std::int64_t whole = 0, part = 0, scale = 1'000'000;
+  for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i) {
+    if (whole > INT64_MAX / 10 - 9) return std::nullopt;
+    whole = whole * 10 + (text[i] - '0');
+  }
+  if (i < text.size() && text[i] == '.') {
+    for (++i; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i) {
+      scale /= 10;
+      part += (text[i] - '0') * scale;
+    }
+  }
+  if (i != text.size()) return std::nullopt;  // an exponent: see below
+  const std::int64_t us = (negative ? -whole : whole) - origin_us;
+  if (us > INT64_MAX / 1'000'001 || us < -(INT64_MAX / 1'000'001)) return std::nullopt;
+  return us * 1'000'000 + (negative ? -part : part);
+}
+
+std::int64_t whole_microseconds(std::string_view text) {
+  std::int64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') break;
+    if (value > INT64_MAX / 10 - 9) break;
+    value = value * 10 + (c - '0');
+  }
+  return text.starts_with('-') ? 0 : value;
+}
+
+/// A short text without allocation: what is longer is cut, and nobody needs more of it.
+template <std::size_t kRoom>
+class ShortText {
+ public:
+  void clear() { size_ = 0; }
+  void set(const char* text, std::size_t size) {
+    size_ = std::min(size, kRoom);
+    std::memcpy(text_.data(), text, size_);
+  }
+  [[nodiscard]] std::string_view view() const { return {text_.data(), size_}; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+
+ private:
+  std::array<char, kRoom> text_{};
+  std::size_t size_ = 0;
+};
+
+enum class Field : std::uint8_t { kOther, kPhase, kCategory, kName, kStart, kDuration, kProcess, kThread, kStream, kDevice };
+
+/// Follows where in the document the reader is and hands each event on when it ends.
+class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, EventHandler> {
+ public:
+  explicit EventHandler(RecordedTrace& trace) : trace_(trace), devices_(trace) {}
+
+  bool Default() { return true; }
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool) { return value(text, size); }
+  bool String(const char* text, rapidjson::SizeType size, bool) { return value(text, size); }
+  bool Key(const char* text, rapidjson::SizeType size, bool) {
+    key({text, size});
+    return true;
+  }
+  bool StartObject() {
+    ++depth_;
+    if (depth_ == event_depth_) begin_event();
+    return true;
+  }
+  bool EndObject(rapidjson::SizeType) {
+    if (depth_ == event_depth_) end_event();
+    --depth_;
+    field_ = Field::kOther;
+    return true;
+  }
+  bool StartArray() {
+    ++depth_;
+    if (depth_ == 1 || (depth_ == 2 && events_next_)) {
+      event_depth_ = depth_ + 1;
+      found_ = true;
+    }
+    events_next_ = false;
+    return true;
+  }
+  bool EndArray(rapidjson::SizeType) {
+    if (depth_ + 1 == event_depth_) event_depth_ = kNowhere;
+    --depth_;
+    return true;
+  }
+
+  [[nodiscard]] bool found() const { return found_; }
+  [[nodiscard]] std::int64_t unreadable_times() const { return unreadable_times_; }
+
+ private:
+  static constexpr int kNowhere = -1;
+
+  void key(std::string_view name) {
+    field_ = Field::kOther;
+    if (depth_ == 1) {
+      events_next_ = name == "traceEvents";
+      kineto_ = kineto_ || name == "schemaVersion" || name == "deviceProperties";
+    }
+    if (depth_ == event_depth_) {
+      in_args_ = name == "args";
+      field_ = event_field(name);
+    } else if (depth_ == event_depth_ + 1 && in_args_) {
+      if (name == "stream") field_ = Field::kStream;
+      if (name == "device") field_ = Field::kDevice;
+    } else if (depth_ == 2 && event_depth_ == kNowhere) {
+      wants_rank_ = name == "rank";
+      wants_generator_ = name == "generator";
+    }
+  }
+
+  static Field event_field(std::string_view name) {
+    if (name == "ph") return Field::kPhase;
+    if (name == "cat") return Field::kCategory;
+    if (name == "name") return Field::kName;
+    if (name == "ts") return Field::kStart;
+    if (name == "dur") return Field::kDuration;
+    if (name == "pid") return Field::kProcess;
+    if (name == "tid") return Field::kThread;
+    return Field::kOther;
+  }
+
+  bool value(const char* text, std::size_t size) {
+    if (wants_rank_) trace_.rank = whole_microseconds({text, size});
+    if (wants_generator_) ours_ = std::string_view(text, size) == "cpfit";
+    wants_rank_ = wants_generator_ = false;
+    switch (field_) {
+      case Field::kOther:
+        return true;
+      case Field::kPhase:
+        phase_ = size == 1 ? text[0] : ' ';
+        break;
+      case Field::kCategory:
+        category_.set(text, size);
+        break;
+      case Field::kName:
+        name_.set(text, size);
+        break;
+      case Field::kStart:
+        start_.set(text, size);
+        break;
+      case Field::kDuration:
+        duration_.set(text, size);
+        break;
+      case Field::kProcess:
+        process_.set(text, size);
+        break;
+      case Field::kThread:
+        thread_.set(text, size);
+        break;
+      case Field::kStream:
+        stream_.set(text, size);
+        break;
+      case Field::kDevice:
+        device_.set(text, size);
+        break;
+    }
+    field_ = Field::kOther;
+    return true;
+  }
+
+  void begin_event() {
+    phase_ = ' ';
+    in_args_ = false;
+    category_.clear();
+    name_.clear();
+    start_.clear();
+    duration_.clear();
+    process_.clear();
+    thread_.clear();
+    stream_.clear();
+    device_.clear();
+  }
+
+  void end_event() {
+    ++trace_.events;
+    if (phase_ != 'X') return;
+    const std::optional<DeviceWork> work = ours_ ? simulated_work() : recorded_work();
+    if (!work) return;
+    if (!origin_) origin_ = whole_microseconds(start_.view());
+    const std::optional<std::int64_t> start = picoseconds(start_.view(), *origin_);
+    const std::optional<std::int64_t> duration = duration_.empty() ? 0 : picoseconds(duration_.view(), 0);
+    if (!start || !duration || start_.empty()) {
+      ++unreadable_times_;
+      return;
+    }
+    const std::string_view device = ours_ || device_.empty() ? process_.view() : device_.view();
+    const std::string_view stream = ours_ || stream_.empty() ? thread_.view() : stream_.view();
+    devices_.add(device, stream, *start, *start + *duration, *work);
+  }
+
+  /// Kineto's categories; annotations of the GPU ("gpu_user_annotation") are no work.
+  [[nodiscard]] std::optional<DeviceWork> recorded_work() const {
+    const std::string_view category = category_.view();
+    if (category == "kernel" || category == "Kernel")
+      return communicates(name_.view()) ? DeviceWork::kCommunication : DeviceWork::kCompute;
+    if (category == "gpu_memcpy" || category == "gpu_memset" || category == "Memcpy" || category == "Memset")
+      return DeviceWork::kCopy;
+    return std::nullopt;
+  }
+  /// Slices of `cpfit simulate --trace`: every lane's slice is work of the rank.
+  [[nodiscard]] DeviceWork simulated_work() const {
+    const std::string_view category = category_.view();
+    return category == "message" || category == "collective" ? DeviceWork::kCommunication : DeviceWork::kCompute;
+  }
+
+  RecordedTrace& trace_;
+  Devices devices_;
+  int depth_ = 0, event_depth_ = kNowhere;
+  bool events_next_ = false, found_ = false, in_args_ = false, wants_rank_ = false, wants_generator_ = false;
+  Field field_ = Field::kOther;
+  char phase_ = ' ';
+  ShortText<24> category_;
+  ShortText<48> name_;
+  ShortText<40> start_, duration_, process_, thread_, stream_, device_;
+  std::optional<std::int64_t> origin_;
+  std::int64_t unreadable_times_ = 0;
+
+ public:
+  bool kineto_ = false, ours_ = false;
+};
+
+struct CloseFile {
+  void operator()(gzFile file) const { gzclose(file); }
+};
+
+}  // namespace
+
+Outcome<RecordedTrace> read_json(const std::string& path) {
+  const std::unique_ptr<gzFile_s, CloseFile> file(gzopen(path.c_str(), "rb"));
+  if (!file) return Problem{"trace.unreadable", path, "cannot be opened", "check the path and its permissions"};
+  gzbuffer(file.get(), 1U << 18U);
+  RecordedTrace trace;
+  trace.path = path;
+  ZlibStream stream(file.get());
+  EventHandler handler(trace);
+  rapidjson::Reader reader;
+  // Iterative: a hostile nesting costs heap, not the stack. Numbers stay text: see the top.
+  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag |
+                              rapidjson::kParseNanAndInfFlag | rapidjson::kParseTrailingCommasFlag;
+  const rapidjson::ParseResult parsed = reader.Parse<kFlags>(stream, handler);
+  if (!parsed) {
+    const std::string where = fmt::format("{}: byte {}", path, parsed.Offset());
+    if (stream.failed() || stream.Peek() == '\0') {
+      return Problem{"trace.syntax", where, "ends in the middle: the file is truncated or its compression is damaged",
+                     "let the profiler finish writing, or copy the file again"};
+    }
+    return Problem{"trace.syntax", where, fmt::format("is no JSON here: {}", rapidjson::GetParseError_En(parsed.Code())),
+                   "name a trace in JSON; a damaged one can be mended at that byte"};
+  }
+  if (!handler.found()) {
+    return Problem{"trace.no_events", path, "is JSON, but no trace: it has no \"traceEvents\"",
+                   "name a Kineto / PyTorch profiler trace or a Chrome trace"};
+  }
+  trace.format = handler.ours_ ? "cpfit" : handler.kineto_ ? "Kineto" : "Chrome";
+  if (trace.devices.empty()) {
+    return Problem{"trace.no_events", path,
+                   fmt::format("holds {} events, but no work of a GPU (category \"kernel\")", trace.events),
+                   "record with activities=[CPU, CUDA]"};
+  }
+  if (handler.unreadable_times() > 0) {
+    trace.remarks.push_back(
+        {"trace.times", path,
+         fmt::format("{} events of the GPU have no readable time and were left out", handler.unreadable_times()), ""});
+  }
+  return trace;
+}
+
+}  // namespace cpfit::trace
