@@ -66,7 +66,7 @@ __device__ __forceinline__ void multiply_rows(float (&c)[kMTiles][kNTiles][4], c
                                               int lane) {
   const auto a_lane = a.a_lane(lane);
   const auto b_lane = b.b_transpose_lane(lane);
-#pragma unroll
+#pragma unroll 4
   for (int k = 0; k < kDepth; k += 16) {
     std::uint32_t a_fragment[kMTiles][4];
 #pragma unroll

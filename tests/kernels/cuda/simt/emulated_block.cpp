@@ -8,6 +8,7 @@
 #include "kernels/cuda/attention_dkdv.cuh"
 #include "kernels/cuda/attention_dq.cuh"
 #include "kernels/cuda/attention_forward.cuh"
+#include "kernels/cuda/plain_attention.cuh"
 #include "kernels/cuda/tile_extremes.cuh"
 #include "kernels/reference/cpu_operators.h"
 #include "kernels/reference/fixture_numbers.h"
@@ -41,6 +42,7 @@ class Buffer {
     for (std::size_t i = 0; i < from.size(); ++i) values_[i] = device::from_real<T>(from[i]);
   }
   T* data() { return values_.data(); }
+  [[nodiscard]] const T* data() const { return values_.data(); }
   [[nodiscard]] std::vector<double> read() const {
     std::vector<double> numbers;
     for (const T& value : values_) numbers.push_back(device::to_real<double>(value));
@@ -108,6 +110,20 @@ class EmulatedRun {
   std::string failure_;
 };
 
+template <class Real>
+Buffer<Real> row_delta(const Block& block, const std::vector<double>& dout, const std::vector<double>& out) {
+  std::vector<double> delta;
+  const std::int64_t v_dim = block.heads.v_dim;
+  for (std::int64_t i = 0; i < block.queries * block.heads.q; ++i) {
+    double sum = 0;
+    for (std::int64_t c = i * v_dim; c < (i + 1) * v_dim; ++c) {
+      sum += dout[static_cast<std::size_t>(c)] * out[static_cast<std::size_t>(c)];
+    }
+    delta.push_back(sum);
+  }
+  return Buffer<Real>(delta);
+}
+
 template <class Element, int kQk, int kV>
 Tensors run_tensor_cores(const Block& block, bool reversed) {
   const Heads& h = block.heads;
@@ -142,14 +158,7 @@ Tensors run_tensor_cores(const Block& block, bool reversed) {
   tensors.out = out.read();
   tensors.lse = lse.read();
 
-  Buffer<float> delta(block.queries * h.q);
-  for (std::int64_t i = 0; i < block.queries * h.q; ++i) {
-    double sum = 0;
-    for (std::int64_t c = i * h.v_dim; c < (i + 1) * h.v_dim; ++c) {
-      sum += inputs.dout[static_cast<std::size_t>(c)] * tensors.out[static_cast<std::size_t>(c)];
-    }
-    delta.data()[i] = static_cast<float>(sum);
-  }
+  const Buffer<float> delta = row_delta<float>(block, inputs.dout, tensors.out);
   Results<Element> dq(block.queries, h.q, h.qk_dim, block.wide);
   Results<Element> dk(block.keys, h.kv, h.qk_dim, block.wide);
   Results<Element> dv(block.keys, h.kv, h.v_dim, block.wide);
@@ -189,8 +198,66 @@ Tensors run_tensor_cores(const Block& block, bool reversed) {
   return tensors;
 }
 
+template <class Element, class Real, int kTile>
+Tensors run_plain(const Block& block, bool reversed) {
+  const Heads& h = block.heads;
+  const Inputs inputs = inputs_of(block);
+  const int queries = static_cast<int>(block.queries);
+  const int keys = static_cast<int>(block.keys);
+  Buffer<Element> q(inputs.q);
+  Buffer<Element> k(inputs.k);
+  Buffer<Element> v(inputs.v);
+  Buffer<Element> dout(inputs.dout);
+  Buffer<Real> lse(block.queries * h.q);
+  Buffer<Real> out(block.queries * h.q * h.v_dim);
+  Buffer<Element> narrow_dq(block.queries * h.q * h.qk_dim);
+  Buffer<Real> dk(block.keys * h.kv * h.qk_dim);
+  Buffer<Real> dv(block.keys * h.kv * h.v_dim);
+  EmulatedRun emulator(block, reversed);
+  const PreparedMask mask = emulator.prepare(kTile, kTile);
+
+  device::PlainArguments<Element, Real> in;
+  in.mask = mask.mask;
+  in.q = q.data();
+  in.k = k.data();
+  in.v = v.data();
+  in.dout = dout.data();
+  in.out = out.data();
+  in.dq = narrow_dq.data();
+  in.dk = dk.data();
+  in.dv = dv.data();
+  in.wide_out = in.wide_dk = in.wide_dv = true;
+  in.lse = lse.data();
+  in.heads = h.q;
+  in.group = h.q / h.kv;
+  in.qk_dim = h.qk_dim;
+  in.v_dim = h.v_dim;
+  in.scale = static_cast<Real>(h.scale);
+  emulator.launch(device::tiles_in(queries, kTile), h.q, device::kPlainThreads<kTile>,
+                  device::plain_forward_bytes<Real, kTile>(h.qk_dim, h.v_dim),
+                  [&] { device::plain_forward_kernel<Element, Real, kTile>(in); });
+  Tensors tensors;
+  tensors.out = out.read();
+  tensors.lse = lse.read();
+  const Buffer<Real> delta = row_delta<Real>(block, inputs.dout, tensors.out);
+  in.final_lse = lse.data();
+  in.delta = delta.data();
+  const int bytes = device::plain_backward_bytes<Real, kTile>(h.qk_dim, h.v_dim);
+  emulator.launch(device::tiles_in(keys, kTile), h.kv, device::kPlainThreads<kTile>, bytes,
+                  [&] { device::plain_dkdv_kernel<Element, Real, kTile>(in); });
+  emulator.launch(device::tiles_in(queries, kTile), h.q, device::kPlainThreads<kTile>, bytes,
+                  [&] { device::plain_dq_kernel<Element, Real, kTile>(in); });
+  tensors.delta = delta.read();
+  tensors.dq = narrow_dq.read();
+  tensors.dk = dk.read();
+  tensors.dv = dv.read();
+  tensors.failure = emulator.failure();
+  return tensors;
+}
+
 template <class Element>
 Tensors run_element(const Block& block, bool reversed) {
+  if (block.heads.qk_dim % 8 != 0) return run_plain<Element, float, 32>(block, reversed);
   if (block.heads.qk_dim <= 64 && block.heads.v_dim <= 64) return run_tensor_cores<Element, 64, 64>(block, reversed);
   if (block.heads.qk_dim <= 128) return run_tensor_cores<Element, 128, 128>(block, reversed);
   return run_tensor_cores<Element, 192, 128>(block, reversed);
@@ -198,8 +265,9 @@ Tensors run_element(const Block& block, bool reversed) {
 
 }  // namespace
 
-Tensors on_emulator(const Block& block, bool reversed, bool plain) {
-  (void)plain;
+Tensors on_emulator(const Block& block, bool reversed) {
+  if (block.number == Number::kFp64) return run_plain<double, double, 16>(block, reversed);
+  if (block.number == Number::kFp32) return run_plain<float, float, 32>(block, reversed);
   if (block.number == Number::kFp16) return run_element<__half>(block, reversed);
   return run_element<__nv_bfloat16>(block, reversed);
 }

@@ -28,8 +28,8 @@ struct Tensors {
   std::string failure;  // of the emulator
 };
 
-/// `reversed`: blocks, warps and lanes from the last to the first. Uses tensor core kernels for bf16 and fp16, plain ones else.
-[[nodiscard]] Tensors on_emulator(const Block& block, bool reversed, bool plain = false);
+/// `reversed`: blocks, warps and lanes from the last to the first. By the kernels that the launchers would choose.
+[[nodiscard]] Tensors on_emulator(const Block& block, bool reversed);
 /// By make_cpu_operators(sum): kFp64 is the truth, kFp32 what another kernel of the same type makes of it.
 [[nodiscard]] Tensors on_cpu(const Block& block, Number sum);
 

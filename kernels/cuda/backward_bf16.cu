@@ -1,0 +1,4 @@
+#include "kernels/cuda/tensor_core_backward.cuh"
+
+template void cpfit::kernels::cuda::launch_tensor_core_backward<__nv_bfloat16>(const Target&, const BlockInputs&,
+                                                                               const BlockGradients&);

@@ -1,0 +1,4 @@
+#include "kernels/cuda/tensor_core_forward.cuh"
+
+template void cpfit::kernels::cuda::launch_tensor_core_forward<__nv_bfloat16>(const Target&, const BlockInputs&, const View&,
+                                                                              const View&);
