@@ -10,8 +10,6 @@
 #include "kernels/cuda/attention_forward.cuh"
 #include "kernels/cuda/plain_attention.cuh"
 #include "kernels/cuda/tile_extremes.cuh"
-#include "kernels/reference/cpu_operators.h"
-#include "kernels/reference/fixture_numbers.h"
 
 namespace cpfit::kernels::emulated {
 
@@ -19,17 +17,6 @@ namespace {
 
 using attention::BlockKind;
 using attention::KeyRange;
-
-std::vector<double> numbers_of(std::uint32_t seed, std::int64_t count) { return grid_numbers(seed, count, 7); }
-
-struct Inputs {
-  std::vector<double> q, k, v, dout;
-};
-Inputs inputs_of(const Block& block) {
-  const Heads& h = block.heads;
-  return {numbers_of(1, block.queries * h.q * h.qk_dim), numbers_of(2, block.keys * h.kv * h.qk_dim),
-          numbers_of(3, block.keys * h.kv * h.v_dim), numbers_of(4, block.queries * h.q * h.v_dim)};
-}
 
 /// `count` elements at a place aligned to 16 bytes, and nothing behind them: what is read or written there, the sanitizer sees.
 template <class T>
@@ -270,43 +257,6 @@ Tensors on_emulator(const Block& block, bool reversed) {
   if (block.number == Number::kFp32) return run_plain<float, float, 32>(block, reversed);
   if (block.number == Number::kFp16) return run_element<__half>(block, reversed);
   return run_element<__nv_bfloat16>(block, reversed);
-}
-
-Tensors on_cpu(const Block& block, Number sum) {
-  const auto operators = make_cpu_operators(sum);
-  Operators& on = *operators;
-  const Heads& h = block.heads;
-  const Inputs inputs = inputs_of(block);
-  const Array q = on.upload(block.number, block.queries, std::int64_t{h.q} * h.qk_dim, inputs.q);
-  const Array k = on.upload(block.number, block.keys, std::int64_t{h.kv} * h.qk_dim, inputs.k);
-  const Array v = on.upload(block.number, block.keys, std::int64_t{h.kv} * h.v_dim, inputs.v);
-  const Array dout = on.upload(block.number, block.queries, std::int64_t{h.q} * h.v_dim, inputs.dout);
-  std::vector<std::int32_t> ranges;
-  std::vector<std::int32_t> positions = block.positions;
-  for (std::int64_t i = 0; i < block.queries; ++i) {
-    KeyRange range = {0, static_cast<std::int32_t>(block.keys)};
-    if (block.kind == BlockKind::kCausal) range.end = static_cast<std::int32_t>(i + 1 + block.keys - block.queries);
-    if (block.kind == BlockKind::kMixed) range = block.ranges[static_cast<std::size_t>(i)];
-    ranges.insert(ranges.end(), {range.begin, range.end});
-  }
-  if (block.kind != BlockKind::kMixed) {
-    positions.clear();
-    for (std::int64_t j = 0; j < block.keys; ++j) positions.push_back(static_cast<std::int32_t>(j));
-  }
-  const Array range_array = on.upload_int(block.queries, 2, ranges);
-  const Array position_array = on.upload_int(block.keys, 1, positions);
-  const BlockMask mask = {BlockKind::kMixed, range_array, position_array};
-  const Number wide = block.wide ? on.sum_number() : block.number;
-  const Array out = on.allocate(wide, block.queries, std::int64_t{h.q} * h.v_dim);
-  const Array lse = on.allocate(on.sum_number(), block.queries, h.q);
-  const Array delta = on.allocate(on.sum_number(), block.queries, h.q);
-  on.forward(h, mask, q, k, v, out, lse);
-  on.row_delta(h, out, dout, delta);
-  const Array dq = on.allocate(wide, block.queries, std::int64_t{h.q} * h.qk_dim);
-  const Array dk = on.allocate(wide, block.keys, std::int64_t{h.kv} * h.qk_dim);
-  const Array dv = on.allocate(wide, block.keys, std::int64_t{h.kv} * h.v_dim);
-  on.backward(h, mask, q, k, v, dout, lse, delta, dq, dk, dv);
-  return {on.download(out), on.download(lse), on.download(delta), on.download(dq), on.download(dk), on.download(dv), ""};
 }
 
 }  // namespace cpfit::kernels::emulated
