@@ -1,4 +1,7 @@
 #include "calibrate/probe/ranks.h"
+
+#include <fmt/format.h>
+
 #include "kernels/transport/mpi_transport.h"
 
 namespace cpfit::probe {
@@ -8,6 +11,12 @@ std::string ranks_text() { return "several ranks run as MPI processes"; }
 int run_as_rank(std::chrono::milliseconds timeout, const std::function<void(kernels::Transport&)>& work) {
   if (!is_one_of_several()) return run_alone(timeout, work);
   const kernels::MpiSession session;
+  if (session.size() == 1) {
+    fmt::print(stderr,
+               "cpfit-bench: started as one of several, but MPI sees this process alone: the launcher is of another MPI.\n"
+               "             Use the mpirun (or srun --mpi=...) of the MPI that this program was built with.\n");
+    return 1;
+  }
   kernels::MpiTransport transport(timeout);
   try {
     work(transport);

@@ -128,8 +128,8 @@ TEST_F(BenchTest, SaysWhatIsWrongWithAJob) {
 
 TEST_F(BenchTest, RanksEndWhenTheirLauncherIsKilled) {
   // So many cases that the job would run for minutes; mpirun, in a group that nobody will end, is killed when the first are done.
-  std::vector<Case> cases(20'000, case_of("te_p2p", kernels::Number::kFp64, 2));
-  for (Case& one : cases) one.query_tokens = one.key_tokens = 256;
+  std::vector<Case> cases(3000, case_of("te_p2p", kernels::Number::kFp64, 2));
+  for (Case& one : cases) one.query_tokens = one.key_tokens = 512;
   const std::string job = job_of(cases);
   ChildCommand command{{"sh", "-c", "setsid \"$@\" & echo $!; wait", "sh"}, {}, std::chrono::seconds(60)};
   const ChildCommand ranks = bench(2, job);
