@@ -440,6 +440,11 @@ class CudaOperators final : public DeviceOperators {
 
 }  // namespace
 
+int device_count() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
+}
+
 std::string why_no_cuda() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);

@@ -41,6 +41,8 @@ class DeviceOperators : public Operators {
   virtual void watch(const std::shared_ptr<const void>& owner, std::function<void()> check) = 0;
 };
 
+/// 0 where there is none, or no driver.
+[[nodiscard]] int device_count();
 /// Empty when a device can be used; else the reason, for a person ("waived: ...").
 [[nodiscard]] std::string why_no_cuda();
 /// Empty when `path` was built in; else the reason.

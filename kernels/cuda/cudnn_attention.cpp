@@ -218,6 +218,11 @@ class CudnnGraphs final : public CudnnAttention {
 
 std::string why_no_cudnn() { return {}; }
 
+std::string cudnn_version() {
+  const std::size_t version = cudnnGetVersion();
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 std::unique_ptr<CudnnAttention> make_cudnn_attention() { return std::make_unique<CudnnGraphs>(); }
 
 }  // namespace cpfit::kernels::cuda

@@ -24,6 +24,8 @@ class CudnnAttention {
 };
 
 [[nodiscard]] std::string why_no_cudnn();
+/// "9.19.0", of the library that is loaded; "none".
+[[nodiscard]] std::string cudnn_version();
 [[nodiscard]] std::unique_ptr<CudnnAttention> make_cudnn_attention();
 
 }  // namespace cpfit::kernels::cuda

@@ -148,15 +148,15 @@ Tensors on_cpu(const Block& block, Number sum) {
   return run_block(*operators, block);
 }
 
-void expect_agreement(const Block& block, const Tensors& got) {
+void expect_agreement(const Block& block, const Tensors& got, double multiple) {
   const Tensors truth = on_cpu(block, Number::kFp64);
   const bool is_fp64 = block.number == Number::kFp64;
   const Tensors other = on_cpu(block, is_fp64 ? Number::kFp64 : Number::kFp32);
   EXPECT_LE(lse_error(got.lse, truth.lse), is_fp64 ? 1e-13 : 2e-5);  // scores of up to 40: 40 * 2^-24, the sum's roundings
   // As good as another kernel of the same type: both round the weights and the gradients of scores once before products.
-  const auto check = [is_fp64](const char* name, const std::vector<double>& x, const std::vector<double>& t,
-                               const std::vector<double>& o) {
-    EXPECT_LE(error_of(x, t), 1.25 * error_of(o, t) + (is_fp64 ? 1e-14 : 1e-6))
+  const auto check = [&](const char* name, const std::vector<double>& x, const std::vector<double>& t,
+                         const std::vector<double>& o) {
+    EXPECT_LE(error_of(x, t), multiple * error_of(o, t) + (is_fp64 ? 1e-14 : 1e-6))
         << name << ": the other kernel " << error_of(o, t);
   };
   check("out", got.out, truth.out, other.out);

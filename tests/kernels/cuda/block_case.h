@@ -39,8 +39,8 @@ struct Tensors {
 /// By make_cpu_operators(sum): kFp64 is the truth, kFp32 what another kernel of the same type makes of it.
 [[nodiscard]] Tensors on_cpu(const Block& block, Number sum);
 
-/// GoogleTest expectations: errors against the truth at most 1.25 times those of the CPU's kernel of the same type.
-void expect_agreement(const Block& block, const Tensors& got);
+/// GoogleTest expectations: errors against the truth at most `multiple` times those of the CPU's kernel of the same type.
+void expect_agreement(const Block& block, const Tensors& got, double multiple = 1.25);
 [[nodiscard]] bool same_bits(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace cpfit::kernels::block_case
