@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <tuple>
 
 #include "cli/terminal.h"
 #include "model/quantity/text.h"
@@ -61,10 +62,12 @@ Json confirmation_json(const TimelineConfirmation& entry) {
 /// A plan's candidates with as much detail as there is: computed, or else the links that the plan kept.
 class Detailed {
  public:
-  Detailed(const PlanResult& result, const DetailSource& detail_of) : result_(result), detail_of_(detail_of) {}
+  Detailed(const PlanResult& result, const DetailSource& detail_of, const ProofSource& proof_of)
+      : result_(result), detail_of_(detail_of), proof_of_(proof_of) {}
   [[nodiscard]] Json operator()(const Candidate& candidate) const {
     const std::optional<CandidateDetail> detail = detail_of_ ? detail_of_(candidate) : std::nullopt;
     Json json = to_json(candidate, detail ? &*detail : nullptr);
+    if (proof_of_) std::tie(json["proof"], json["proof_of"]) = proof_of_(candidate.recipe);
     const std::string text = to_text(candidate.recipe);
     for (const TimelineConfirmation& entry : result_.confirmations) {
       if (entry.recipe == text) json["timeline"] = confirmation_json(entry);
@@ -84,6 +87,7 @@ class Detailed {
  private:
   const PlanResult& result_;
   const DetailSource& detail_of_;
+  const ProofSource& proof_of_;
 };
 
 }  // namespace
@@ -195,8 +199,9 @@ Json to_json(const Candidate& candidate, const CandidateDetail* detail) {
   return json;
 }
 
-Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const DetailSource& detail_of) {
-  const Detailed detailed(result, detail_of);
+Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const DetailSource& detail_of,
+             const ProofSource& proof_of) {
+  const Detailed detailed(result, detail_of, proof_of);
   Json json;
   json["run"] = run ? Json(*run) : Json(nullptr);
   Json& verdict = json["verdict"];
@@ -230,6 +235,7 @@ Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const De
   json["controlled_sweep"] = Json::array();
   for (const SweepPoint& point : result.sweep) {
     Json entry = to_json(point.candidate);
+    if (proof_of) std::tie(entry["proof"], entry["proof_of"]) = proof_of(point.candidate.recipe);
     entry["gpus"] = point.gpus;
     json["controlled_sweep"].push_back(entry);
   }

@@ -14,6 +14,9 @@ namespace cpfit::cli {
 inline constexpr int kSchemaVersion = 1;
 using Json = nlohmann::ordered_json;
 
+/// What is said of a candidate's proof, given its recipe: `proof` and `proof_of`. Without one nothing is proved.
+using ProofSource = std::function<std::pair<std::string, Json>(const Recipe&)>;
+
 /// The recipe with every key, so that --recipe reads it back over any scenario. `detail` adds memory.stages, shard, links and
 /// sources.
 [[nodiscard]] Json to_json(const Candidate& candidate, const CandidateDetail* detail = nullptr);
@@ -26,7 +29,8 @@ using Json = nlohmann::ordered_json;
 /// Details of a candidate of a plan; none where they are not known (of a run that was read from a database).
 using DetailSource = std::function<std::optional<CandidateDetail>(const Candidate&)>;
 /// `run` is the id in the database; without one the key is null.
-[[nodiscard]] Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const DetailSource& detail_of);
+[[nodiscard]] Json to_json(const PlanResult& result, std::optional<std::int64_t> run, const DetailSource& detail_of,
+                           const ProofSource& proof_of = nullptr);
 
 /// Prints the object with schema_version first.
 void print_json(Json body);

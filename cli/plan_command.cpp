@@ -7,9 +7,11 @@
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/plan_text.h"
+#include "cli/proof.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
 #include "db/store/run_store.h"
+#include "db/store/verification_store.h"
 #include "sim/plan/detail.h"
 #include "sim/plan/plan.h"
 
@@ -73,11 +75,18 @@ class Recorder {
   bool keep_;
 };
 
-Json plan_json(const Study& study, const PlanResult& result, std::optional<std::int64_t> run) {
+/// What the database proves; none without one.
+ProofBook proof_book(const PlanArguments& arguments, const Scenario& scenario) {
+  if (arguments.database.empty()) return {scenario, {}};
+  return {scenario, proofs_of(open_store(arguments.database, {.access = StoreAccess::kRead}))};
+}
+
+Json plan_json(const Study& study, const PlanResult& result, std::optional<std::int64_t> run, const ProofBook& proofs) {
   Outcome<Workbench> bench = Workbench::build(study.scenario, study.rates);
-  return to_json(result, run, [&](const Candidate& candidate) {
+  const auto detail = [&](const Candidate& candidate) {
     return bench.ok() ? std::optional(detail_of(bench.value(), study.scenario.training, candidate)) : std::nullopt;
-  });
+  };
+  return to_json(result, run, detail, proof_source(proofs));
 }
 
 /// How to look closer: a recipe text that reads back over this scenario, and where the run is.
@@ -119,11 +128,13 @@ int run_plan(const PlanArguments& arguments) {
   result.provenance = provenance;
   if (recorder) recorder->finish(result);
 
+  const ProofBook proofs = proof_book(arguments, study->scenario);
   try {
     if (arguments.json)
-      print_json(plan_json(*study, result, recorder ? std::optional(recorder->id()) : std::nullopt));
+      print_json(plan_json(*study, result, recorder ? std::optional(recorder->id()) : std::nullopt, proofs));
     else
-      write_result(plan_text(result) + what_next(arguments, *study, result, recorder ? recorder->id() : 0));
+      write_result(plan_text(result, result.ships ? proof_text(proofs.of(result.ship.recipe), arguments.database) : "") +
+                   what_next(arguments, *study, result, recorder ? recorder->id() : 0));
   } catch (const Error& error) {
     if (!recorder) throw;
     throw Error(

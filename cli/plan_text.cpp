@@ -199,11 +199,12 @@ std::string confirmations_text(const PlanResult& result) {
 
 }  // namespace
 
-std::string plan_text(const PlanResult& result) {
+std::string plan_text(const PlanResult& result, const std::string& proof) {
   std::string text = heading("Verdict") + wrapped(result.answer, 0) + "\n";
   if (result.ships) {
     text += heading("Ship: " + to_text(result.ship.recipe));
     for (const std::string& reason : result.ship.reasons) text += wrapped("note: " + reason, 2) + "\n";
+    if (!proof.empty()) text += wrapped(proof, 2) + "\n";
     text += time_text(result.ship) + "\n" + memory_text(result.ship, {});
     if (!result.links.empty() && result.ship.recipe.world() > 1) {
       text += heading("Busiest links under the shipped recipe") + links_text(result.links.front().second, 6);

@@ -8,7 +8,8 @@
 
 namespace cpfit::cli {
 
-[[nodiscard]] std::string plan_text(const PlanResult& result);
+/// `proof`: one line on the shipped recipe's attention (proof.h); empty: nothing is said of it.
+[[nodiscard]] std::string plan_text(const PlanResult& result, const std::string& proof);
 [[nodiscard]] std::string memory_text(const Candidate& candidate, const std::vector<StageMemory>& stages);
 [[nodiscard]] std::string time_text(const Candidate& candidate);
 [[nodiscard]] std::string ledger_text(const StageLedger& ledger);

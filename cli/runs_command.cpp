@@ -9,9 +9,11 @@
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/plan_text.h"
+#include "cli/proof.h"
 #include "cli/terminal.h"
 #include "db/query/runs.h"
 #include "db/store/timeline_store.h"
+#include "db/store/verification_store.h"
 #include "model/quantity/text.h"
 
 namespace cpfit::cli {
@@ -56,10 +58,48 @@ void print_timelines(const std::vector<TimelineListing>& timelines) {
   fmt::print("\n{}", table.text());
 }
 
+Json verifications_json(const std::vector<VerificationListing>& verifications) {
+  Json rows = Json::array();
+  for (const VerificationListing& row : verifications) {
+    rows.push_back({{"verification", static_cast<std::int64_t>(row.id)},
+                    {"suite", row.suite},
+                    {"backend", row.backend},
+                    {"implementation", row.implementation},
+                    {"implementation_version", row.implementation_version},
+                    {"stored_unix_seconds", row.stored_unix_seconds},
+                    {"cases", row.cases},
+                    {"failed", row.failed},
+                    {"controls", row.controls},
+                    {"caught", row.caught},
+                    {"tool_version", row.tool_version},
+                    {"fixture_hash", row.fixture_hash}});
+  }
+  return rows;
+}
+
+void print_verifications(const std::vector<VerificationListing>& verifications) {
+  if (verifications.empty()) return;
+  Table table({{"verification"},
+               {"stored (UTC)", false},
+               {"whose attention", false},
+               {"suite", false},
+               {"backend", false},
+               {"cases"},
+               {"failed"},
+               {"faults caught"}});
+  for (const VerificationListing& row : verifications) {
+    table.row({std::to_string(static_cast<std::int64_t>(row.id)), date_of(row.stored_unix_seconds),
+               row.implementation + " " + row.implementation_version, row.suite, row.backend, std::to_string(row.cases),
+               std::to_string(row.failed), row.controls == 0 ? "-" : fmt::format("{} of {}", row.caught, row.controls)});
+  }
+  fmt::print("\n{}", table.text());
+}
+
 int list(const std::string& database, bool json) {
   const Store store = open_store(database, {.access = StoreAccess::kRead});
   const std::vector<RunSummary> runs = list_runs(store);
   const std::vector<TimelineListing> timelines = list_timelines(store);
+  const std::vector<VerificationListing> verifications = list_verifications(store);
   if (json) {
     Json rows = Json::array();
     for (const RunSummary& run : runs) {
@@ -76,7 +116,10 @@ int list(const std::string& database, bool json) {
                       {"rule_set", run.rule_set},
                       {"rates", run.rates_version}});
     }
-    print_json({{"database", database}, {"runs", rows}, {"timelines", timelines_json(timelines)}});
+    print_json({{"database", database},
+                {"runs", rows},
+                {"timelines", timelines_json(timelines)},
+                {"verifications", verifications_json(verifications)}});
     return kDone;
   }
   Table table(
@@ -92,10 +135,12 @@ int list(const std::string& database, bool json) {
   if (runs.empty()) {
     fmt::print("{} holds no runs yet. Make one: cpfit plan SCENARIO --db {}\n", database, database);
     print_timelines(timelines);
+    print_verifications(verifications);
     return kDone;
   }
   fmt::print("{}", table.text());
   print_timelines(timelines);
+  print_verifications(verifications);
   return kDone;
 }
 
@@ -128,8 +173,12 @@ int show(const std::string& database, std::int64_t id, bool json) {
   const std::vector<RunSummary> runs = list_runs(store);
   const auto run = std::find_if(runs.begin(), runs.end(), [&](const RunSummary& row) { return row.run == RunId{id}; });
   if (run != runs.end() && run->status != RunStatus::kDone) return show_unfinished(database, *run, json);
+  const Outcome<Scenario> scenario = read_scenario(result->provenance.scenario_text, result->provenance.scenario_path);
+  std::optional<ProofBook> proofs;  // a scenario whose files have gone leaves nothing to look up
+  if (scenario.ok()) proofs.emplace(*scenario, proofs_of(store));
   if (json) {
-    Json body = to_json(*result, id, nullptr);
+    const ProofSource proof_of = proofs ? proof_source(*proofs) : ProofSource();
+    Json body = to_json(*result, id, nullptr, proof_of);
     body["status"] = name_of(RunStatus::kDone);
     print_json(body);
     return kDone;
@@ -137,7 +186,8 @@ int show(const std::string& database, std::int64_t id, bool json) {
   const Provenance& origin = result->provenance;
   fmt::print("Run {} of {}: {}\n{}\n", id, database, origin.scenario_path,
              wrapped(fmt::format("cpfit {}, rules {}, rates {}", origin.tool_version, origin.rule_set, origin.rates_version), 2));
-  fmt::print("{}", plan_text(*result));
+  const bool ships = proofs && result->ships;
+  fmt::print("{}", plan_text(*result, ships ? proof_text(proofs->of(result->ship.recipe), database) : ""));
   if (!result->ledgers.empty()) {
     fmt::print("\n{}\n{}", styled("Ledger of " + result->ledgers.front().first, Style::kBold),
                ledger_text(result->ledgers.front().second));

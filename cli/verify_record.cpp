@@ -19,7 +19,7 @@ VerifiedCase to_record(const kernels::CaseReport& report) {
   const kernels::Case& verified = report.verified;
   VerifiedCase record;
   record.method = verified.method;
-  record.mask = name_of(verified.mask);
+  record.mask = kernels::name_of(verified.mask);
   record.shape = verified.shape;
   record.layout = layout_text(verified);
   record.dtype = name_of(verified.number);

@@ -10,6 +10,7 @@
 #include "db/schema/migrate.h"
 #include "db/store/run_store.h"
 #include "db/store/timeline_store.h"
+#include "db/store/verification_store.h"
 #include "sample_records.h"
 
 namespace cpfit {
@@ -72,8 +73,10 @@ TEST(Schema, ADatabaseOfTheFirstVersionIsReadAsItIsAndBroughtUpByAWriter) {
     run = create_run(store, sample::provenance());
     finish_run(store, run, sample::plan_result());
   }
-  {  // what the second and the third step added, taken back
+  {  // what the later steps added, taken back
     SQLite::Database database(path, SQLite::OPEN_READWRITE);
+    database.exec("DROP TABLE verification_left_out; DROP TABLE verification_control; DROP TABLE verification_block;");
+    database.exec("DROP TABLE verification_error; DROP TABLE verification_case; DROP TABLE verification;");
     database.exec("DROP TABLE timeline_lane; DROP TABLE timeline_name; DROP TABLE timeline;");
     database.exec("DROP TABLE timeline_confirmation; ALTER TABLE run DROP COLUMN timeline_seconds; PRAGMA user_version = 1");
   }
@@ -81,6 +84,9 @@ TEST(Schema, ADatabaseOfTheFirstVersionIsReadAsItIsAndBroughtUpByAWriter) {
     const Store older = open_store(path, {.access = StoreAccess::kRead});
     EXPECT_TRUE(list_timelines(older).empty());
     EXPECT_EQ(load_timeline(older, TimelineId{1}).problems()[0].code, "timeline.unknown");
+    EXPECT_TRUE(list_verifications(older).empty());
+    EXPECT_TRUE(proofs_of(older).empty());
+    EXPECT_EQ(load_verification(older, VerificationId{1}).problems()[0].code, "verification.unknown");
     const Outcome<PlanResult> read = load_run(older, run);
     EXPECT_EQ(read->ship, sample::plan_result().ship);
     EXPECT_TRUE(read->confirmations.empty());
@@ -120,7 +126,7 @@ TEST(Schema, EveryTableIsStrictAndNamesInSnakeCase) {
       if (columns.getColumn(1).getString() != "REAL") continue;
       // A unit in the name, or a figure without one, or the unit in a column beside it.
       const std::string units =
-          "_bytes _seconds _share tokens_per_second_per_gpu relative_sigma bytes amount measured predicted "
+          "_bytes _seconds _share _nats tokens_per_second_per_gpu relative_sigma bytes amount measured predicted "
           "low high";
       const std::size_t last = column.rfind('_');
       const bool unit = units.find(column) != std::string::npos ||
@@ -128,7 +134,7 @@ TEST(Schema, EveryTableIsStrictAndNamesInSnakeCase) {
       EXPECT_TRUE(unit) << name << "." << column << " does not say its unit";
     }
   }
-  EXPECT_EQ(count, 21);  // 14 of runs, 4 of validations, 3 of timelines
+  EXPECT_EQ(count, 27);  // 14 of runs, 4 of validations, 3 of timelines, 6 of verifications
 }
 
 TEST(Schema, DeletingARunDeletesAllOfItAndNothingElse) {
