@@ -30,6 +30,7 @@ class Mailboxes {
   Mailboxes(std::int32_t ranks, std::chrono::milliseconds timeout)
       : ranks_(ranks),
         timeout_(timeout),
+        changed_(static_cast<std::size_t>(ranks)),
         letters_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)),
         ended_(static_cast<std::size_t>(ranks), false),
         begin_(Clock::now()) {}
@@ -40,7 +41,7 @@ class Mailboxes {
     const std::lock_guard lock(mutex_);
     refuse_after_failure(from);
     box(from, to).emplace(number, std::move(letter));
-    changed_.notify_all();
+    changed_[static_cast<std::size_t>(to)].notify_one();
   }
 
   [[nodiscard]] Letter take(std::int32_t from, std::int32_t to, std::uint64_t number) {
@@ -67,7 +68,7 @@ class Mailboxes {
     if (++barrier_arrived_ == ranks_) {
       barrier_arrived_ = 0;
       ++barrier_round_;
-      changed_.notify_all();
+      wake_all();
       return;
     }
     wait_until(lock, rank, "the other ranks at a barrier", [&] { return barrier_round_ != round; });
@@ -76,7 +77,7 @@ class Mailboxes {
   void end(std::int32_t rank) {
     const std::lock_guard lock(mutex_);
     ended_[static_cast<std::size_t>(rank)] = true;
-    changed_.notify_all();
+    wake_all();
   }
 
   void fail(const std::string& message) {
@@ -98,7 +99,11 @@ class Mailboxes {
 
   void fail_locked(const std::string& message) {
     if (failure_.empty()) failure_ = message;
-    changed_.notify_all();
+    wake_all();
+  }
+
+  void wake_all() {
+    for (std::condition_variable& rank : changed_) rank.notify_one();
   }
 
   template <class Predicate>
@@ -112,14 +117,14 @@ class Mailboxes {
                                 seconds(since - begin_)));
         throw Error(failure_);
       }
-      changed_.wait_until(lock, since + timeout_);
+      changed_[static_cast<std::size_t>(rank)].wait_until(lock, since + timeout_);
     }
   }
 
   std::int32_t ranks_;
   std::chrono::milliseconds timeout_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::vector<std::condition_variable> changed_;          // (ranks): each waits for its own
   std::vector<std::map<std::uint64_t, Letter>> letters_;  // (from * ranks + to) by number
   std::vector<bool> ended_;
   std::int32_t barrier_arrived_ = 0;

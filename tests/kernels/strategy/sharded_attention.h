@@ -62,44 +62,39 @@ inline ProblemTensors layer_tensors(const Layer& layer, int fraction_bits = 10) 
   return tensors_of({"", layer.heads, layer.mask, layer.queries.tokens, layer.keys.tokens}, fraction_bits);
 }
 
-inline LayerRun run_layer(const Method& method, const Layer& layer, Number sum, const ProblemTensors& tensors,
-                          const WrapOperators& wrap = {}) {
+/// One rank's part: its rows of the results, what it sent.
+inline LayerResult run_rank_of_layer(const Method& method, const Layer& layer, Operators& operators, Transport& inner,
+                                     const ProblemTensors& tensors, RankTraffic& traffic) {
   const Heads& heads = layer.heads;
-  const std::int32_t cp = layer.queries.cp;
-  LayerRun run;
-  run.traffic.resize(static_cast<std::size_t>(cp));
-  std::vector<LayerResult> ranks(static_cast<std::size_t>(cp));
-  run_ranks(cp, std::chrono::seconds(60), [&](Transport& inner) {
-    const std::int32_t rank = inner.rank();
-    CountingTransport transport(inner);
-    const std::unique_ptr<Operators> own = make_cpu_operators(sum);
-    Operators& operators = wrap ? wrap(rank, *own) : *own;
-    const auto shard = [&](const std::vector<double>& rows, const Cut& cut, std::int64_t columns) {
-      std::vector<double> local;
-      for (const std::int32_t row : storage_rows(cut, layer.mask, rank)) {
-        local.insert(local.end(), rows.begin() + row * columns, rows.begin() + (row + 1) * columns);
-      }
-      return operators.upload(layer.number, cut.tokens_per_rank(), columns, local);
-    };
-    const Array q = shard(tensors.q, layer.queries, heads.q * heads.qk_dim);
-    const Array k = shard(tensors.k, layer.keys, heads.kv * heads.qk_dim);
-    const Array v = shard(tensors.v, layer.keys, heads.kv * heads.v_dim);
-    const Array dout = shard(tensors.dout, layer.queries, heads.q * heads.v_dim);
-    const Forward forward = attend(method, layer, operators, transport, q, k, v);
-    const auto at = static_cast<std::size_t>(rank);
-    run.traffic[at].forward = {transport.messages(), transport.bytes()};
-    const Gradients gradients = attend_backward(method, layer, operators, transport, forward, q, k, v, dout);
-    run.traffic[at].backward = {transport.messages() - run.traffic[at].forward.messages,
-                                transport.bytes() - run.traffic[at].forward.bytes};
-    const Array lse = lse_of_shard(method, layer, operators, transport, forward);
-    ranks[at] = {operators.download(forward.out), operators.download(lse), operators.download(gradients.dq),
-                 operators.download(gradients.dk), operators.download(gradients.dv)};
-  });
+  CountingTransport transport(inner);
+  const auto shard = [&](const std::vector<double>& rows, const Cut& cut, std::int64_t columns) {
+    std::vector<double> local;
+    for (const std::int32_t row : storage_rows(cut, layer.mask, transport.rank())) {
+      local.insert(local.end(), rows.begin() + row * columns, rows.begin() + (row + 1) * columns);
+    }
+    return operators.upload(layer.number, cut.tokens_per_rank(), columns, local);
+  };
+  const Array q = shard(tensors.q, layer.queries, heads.q * heads.qk_dim);
+  const Array k = shard(tensors.k, layer.keys, heads.kv * heads.qk_dim);
+  const Array v = shard(tensors.v, layer.keys, heads.kv * heads.v_dim);
+  const Array dout = shard(tensors.dout, layer.queries, heads.q * heads.v_dim);
+  const Forward forward = attend(method, layer, operators, transport, q, k, v);
+  traffic.forward = {transport.messages(), transport.bytes()};
+  const Gradients gradients = attend_backward(method, layer, operators, transport, forward, q, k, v, dout);
+  traffic.backward = {transport.messages() - traffic.forward.messages, transport.bytes() - traffic.forward.bytes};
+  const Array lse = lse_of_shard(method, layer, operators, transport, forward);
+  return {operators.download(forward.out), operators.download(lse), operators.download(gradients.dq),
+          operators.download(gradients.dk), operators.download(gradients.dv)};
+}
+
+inline LayerResult results_together(const Method& method, const Layer& layer, const std::vector<LayerResult>& ranks) {
+  const Heads& heads = layer.heads;
+  LayerResult whole;
   const auto together = [&](std::vector<double> LayerResult::* tensor, const Cut& cut, std::int64_t columns) {
     std::vector<double> rank_major;
     for (const LayerResult& rank : ranks) rank_major.insert(rank_major.end(), (rank.*tensor).begin(), (rank.*tensor).end());
+    std::vector<double>& ordered = whole.*tensor;
     for (const std::int32_t row : result_rows(method, cut, layer.mask)) {
-      std::vector<double>& ordered = run.result.*tensor;
       ordered.insert(ordered.end(), rank_major.begin() + row * columns, rank_major.begin() + (row + 1) * columns);
     }
   };
@@ -108,7 +103,31 @@ inline LayerRun run_layer(const Method& method, const Layer& layer, Number sum, 
   together(&LayerResult::dq, layer.queries, heads.q * heads.qk_dim);
   together(&LayerResult::dk, layer.keys, heads.kv * heads.qk_dim);
   together(&LayerResult::dv, layer.keys, heads.kv * heads.v_dim);
-  return run;
+  return whole;
+}
+
+/// One method after another on the same ranks.
+inline std::vector<LayerRun> run_methods(const std::vector<Method>& methods, const Layer& layer, Number sum,
+                                         const ProblemTensors& tensors, const WrapOperators& wrap = {}) {
+  const auto cp = static_cast<std::size_t>(layer.queries.cp);
+  std::vector<std::vector<LayerResult>> ranks(methods.size(), std::vector<LayerResult>(cp));
+  std::vector<LayerRun> runs(methods.size());
+  for (LayerRun& run : runs) run.traffic.resize(cp);
+  run_ranks(layer.queries.cp, std::chrono::seconds(60), [&](Transport& transport) {
+    const std::unique_ptr<Operators> own = make_cpu_operators(sum);
+    Operators& operators = wrap ? wrap(transport.rank(), *own) : *own;
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    for (std::size_t i = 0; i < methods.size(); ++i) {
+      ranks[i][rank] = run_rank_of_layer(methods[i], layer, operators, transport, tensors, runs[i].traffic[rank]);
+    }
+  });
+  for (std::size_t i = 0; i < methods.size(); ++i) runs[i].result = results_together(methods[i], layer, ranks[i]);
+  return runs;
+}
+
+inline LayerRun run_layer(const Method& method, const Layer& layer, Number sum, const ProblemTensors& tensors,
+                          const WrapOperators& wrap = {}) {
+  return run_methods({method}, layer, sum, tensors, wrap)[0];
 }
 
 inline LayerResult true_layer(const Layer& layer, const ProblemTensors& t) {
