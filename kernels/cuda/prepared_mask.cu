@@ -22,8 +22,8 @@ PreparedMask prepare_mask(cudaStream_t stream, const BlockMask& mask, std::int64
   prepared.ranges = static_cast<const attention::KeyRange*>(mask.query_range.data);
   prepared.positions = static_cast<const int*>(mask.key_position.data);
   if (query_tiles + key_tiles > 0) {
-    device::tile_extremes_kernel<<<static_cast<unsigned>(query_tiles + key_tiles), 32, 0, stream>>>(prepared, query_tile,
-                                                                                                    key_tile, rows, columns);
+    device::tile_extremes_kernel<32>
+        <<<static_cast<unsigned>(query_tiles + key_tiles), 32, 0, stream>>>(prepared, query_tile, key_tile, rows, columns);
     check_launch("mask");
   }
   prepared.row_extremes = rows;

@@ -2,13 +2,11 @@
 // .cu file per type and direction, because their kernels are what takes long to compile.
 #pragma once
 
-#include <cmath>
-
 #include "kernels/cuda/attention_dkdv.cuh"
 #include "kernels/cuda/attention_dq.cuh"
 #include "kernels/cuda/attention_forward.cuh"
-#include "kernels/cuda/cuda_call.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/prepared_mask.h"
 
 namespace cpfit::kernels::cuda {
@@ -23,17 +21,6 @@ void with_head_sizes(const Heads& heads, const Run& run) {
   } else {
     run.template operator()<192, 128>();
   }
-}
-
-template <class Kernel, class Arguments>
-void launch_kernel(const Target& target, const char* operation, Kernel kernel, int tiles, int heads, int threads,
-                   int shared_bytes, const Arguments& arguments) {
-  if (tiles == 0) return;
-  check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-        operation);
-  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(heads));
-  kernel<<<grid, static_cast<unsigned>(threads), static_cast<std::size_t>(shared_bytes), target.stream>>>(arguments);
-  check_launch(operation);
 }
 
 template <class Element>

@@ -83,6 +83,8 @@ std::vector<Block> blocks() {
   all.push_back(block_of("bf16_causal_longer_keys_narrow_results", Number::kBf16, 70, 139, {2, 1, 128, 128}, BlockKind::kCausal));
   all.back().wide = false;
   all.push_back(block_of("bf16_causal_fewer_keys", Number::kBf16, 90, 41, {1, 1, 64, 64}, BlockKind::kCausal));
+  // The first query sees keys 0..62: the tile of keys 0..63 is full but for one.
+  all.push_back(block_of("bf16_causal_one_key_short_of_a_tile", Number::kBf16, 40, 102, {1, 1, 64, 64}, BlockKind::kCausal));
   all.push_back(block_of("bf16_latent_heads", Number::kBf16, 65, 97, {2, 2, 192, 128}, BlockKind::kCausal));
   all.push_back(block_of("fp16_small_odd_head", Number::kFp16, 33, 17, {3, 1, 40, 24}, BlockKind::kFull));
   all.push_back(block_of("bf16_one_token", Number::kBf16, 1, 1, {1, 1, 64, 64}, BlockKind::kCausal));

@@ -84,7 +84,7 @@ class EmulatedRun {
     prepared.rows.resize(static_cast<std::size_t>(device::tiles_in(mask.queries, query_tile)));
     prepared.keys.resize(static_cast<std::size_t>(device::tiles_in(mask.keys, key_tile)));
     launch(static_cast<int>(prepared.rows.size() + prepared.keys.size()), 1, 32, 0,
-           [&] { device::tile_extremes_kernel(mask, query_tile, key_tile, prepared.rows.data(), prepared.keys.data()); });
+           [&] { device::tile_extremes_kernel<32>(mask, query_tile, key_tile, prepared.rows.data(), prepared.keys.data()); });
     mask.row_extremes = prepared.rows.data();
     mask.key_extremes = prepared.keys.data();
     return prepared;

@@ -36,7 +36,7 @@ enum class State { kReady, kAtWarp, kAtBlock, kDone };
 
 struct Fiber {
   ucontext_t context{};
-  std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(kStackBytes);
+  std::unique_ptr<unsigned char[]> stack = std::make_unique_for_overwrite<unsigned char[]>(kStackBytes);
   State state = State::kReady;
   std::uint64_t waits_for = 0;  // the generation that frees it
   ThreadPlace place;
