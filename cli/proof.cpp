@@ -51,10 +51,6 @@ std::vector<std::string> masks_of(const Architecture& model, const Training& tra
 
 int rank_of(const std::string& backend) { return backend == "check" ? 3 : backend == "cuda" ? 2 : backend == "mpi" ? 1 : 0; }
 
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  return fmt::format("{}", fmt::join(words, between));
-}
-
 /// Of the proofs that fit, which one is shown: another implementation's before ours, then the better place, then the younger.
 bool better(const AttentionProof& a, const AttentionProof& b) {
   const auto key = [](const AttentionProof& proof) {
@@ -66,8 +62,6 @@ bool better(const AttentionProof& a, const AttentionProof& b) {
 bool same_source(const AttentionProof& a, const AttentionProof& b) {
   return a.implementation == b.implementation && a.implementation_version == b.implementation_version && a.backend == b.backend;
 }
-
-std::string degrees_text(const std::vector<std::int32_t>& degrees) { return fmt::format("cp {}", fmt::join(degrees, ", ")); }
 
 }  // namespace
 
@@ -117,18 +111,15 @@ std::string proof_word(const RecipeProof& proof) {
 
 std::string proof_text(const RecipeProof& proof, const std::string& database) {
   if (!proof.needed()) return "attention: not cut (cp = 1), nothing to prove";
-  const std::string masks = joined(proof.need.masks, " and ");
   if (!proof.proved()) {
-    return fmt::format("attention: unproven ({}, {} mask, {}, {}) - run `cpfit verify --method {} --db {}`", proof.need.method,
-                       masks, proof.need.layout, proof.need.dtype, proof.need.method, database.empty() ? "FILE" : database);
+    return fmt::format("attention: unproven - run `cpfit verify --method {} --db {}`", proof.need.method,
+                       database.empty() ? "FILE" : database);
   }
   const AttentionProof& by = proof.by.front();
-  const bool ours = by.implementation == "cpfit";
-  const std::string whose =
-      ours ? fmt::format("cpfit {}'s own strategy {}, not yet the framework's", by.implementation_version, by.method)
-           : fmt::format("{} {}, {}", by.implementation, by.implementation_version, by.method);
-  return fmt::format("attention: proved: {} ({} mask, {}, {}, {})", whose, masks, proof.need.layout, proof.need.dtype,
-                     degrees_text(by.cp));
+  const std::string whose = by.implementation == "cpfit" ? fmt::format("cpfit {}'s own strategy", by.implementation_version)
+                                                         : by.implementation + " " + by.implementation_version;
+  return fmt::format("attention: proved: {} ({}, {}, {}, cp {})", whose, by.method, fmt::join(proof.need.masks, " and "),
+                     proof.need.dtype, fmt::join(by.cp, ", "));
 }
 
 Json proof_json(const RecipeProof& proof) {

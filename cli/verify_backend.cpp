@@ -60,8 +60,13 @@ class Launcher {
     for (const Case& one : cases) file << case_json(one) << '\n';
     file.close();
     if (!file) throw Error("cannot write '" + job + "'");
-    ChildCommand command =
-        mpi_command(ranks, bench_, {"--probe", "verify-case", "--backend", backend_, "--job", job, "--results", folder.path()});
+    const std::vector<std::string> arguments = {"--probe", "verify-case", "--backend", backend_,
+                                                "--job",   job,           "--results", folder.path()};
+    ChildCommand command = mpi_command(ranks, bench_, arguments);
+    if (ranks == 1) {  // needs no launcher
+      command.words = {bench_};
+      command.words.insert(command.words.end(), arguments.begin(), arguments.end());
+    }
     command.timeout = kJobTimeout;
     const ChildResult ended = run_child(command, [&](std::string_view line) {
       const auto json = nlohmann::json::parse(line, nullptr, false);

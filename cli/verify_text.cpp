@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cli/terminal.h"
+#include "kernels/verify/block_run.h"
 
 namespace cpfit::cli {
 
@@ -114,7 +115,8 @@ std::string checks_text(const Verification& verification) {
   }
   text += uncovered == 0 ? fmt::format("Every token lies on one rank, once, in all {} cuts. ", verification.cases.size())
                          : fmt::format("{} cuts lose or repeat a token. ", uncovered);
-  text += fmt::format("The emptiest rank held {} real tokens.", occupancy == 0 ? "no" : percent(occupancy) + " of its");
+  text += occupancy == 0 ? std::string("Some ranks held nothing but padding.")
+                         : fmt::format("Of what the emptiest rank stored, {} was real tokens.", percent(occupancy));
   return wrapped(text, 0) + "\n";
 }
 
@@ -143,14 +145,13 @@ std::string blocks_text(const std::vector<VerifiedBlock>& blocks) {
 std::string controls_text(const std::vector<VerifiedControl>& controls) {
   if (controls.empty()) return {};
   std::string text = heading("Planted faults: each must be caught");
-  Table table(
-      {{"fault", false}, {"caught", false}, {"worst", false}, {"error"}, {"may be"}, {"block's loss"}, {"worst gradient"}});
+  Table table({{"fault", false}, {"caught", false}, {"worst in", false}, {"error"}, {"may be"}, {"loss  "}, {"gradient"}});
   bool alike = false;
   for (const VerifiedControl& control : controls) {
     table.row({control.name, styled(control.caught ? "caught" : "MISSED", control.caught ? Style::kGood : Style::kBad),
                control.tensor, share(control.error), share(control.limit),
                fmt::format("{:.4f}{}", control.loss_faulty, control.loss_looks_alike ? " *" : "  "),
-               share(control.gradient_error)});
+               control.gradient_error > kernels::kBlockTolerance ? share(control.gradient_error) : std::string("right")});
     alike = alike || control.loss_looks_alike;
   }
   text += table.text();
@@ -161,7 +162,8 @@ std::string controls_text(const std::vector<VerifiedControl>& controls) {
                       2) +
               "\n";
   }
-  std::string note = fmt::format("The block's true loss is {:.4f}.", controls.front().loss_truth);
+  std::string note = fmt::format("Loss and worst gradient: of the two-layer block with the fault; its true loss is {:.4f}.",
+                                 controls.front().loss_truth);
   if (alike) note += " * The loss looks alike while a gradient is wrong: a healthy loss curve proves nothing.";
   return text + styled(wrapped(note, 2), Style::kFaint) + "\n";
 }

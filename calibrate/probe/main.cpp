@@ -19,6 +19,10 @@ using cpfit::probe::BenchOptions;
 using cpfit::probe::Probe;
 
 constexpr int kBadInput = 2;
+constexpr int kWaived = 4;
+
+/// Backends that a program can have; which ones this one has depends on how it was built.
+constexpr const char* kKnownBackends[] = {"host", "cuda"};
 
 std::string summaries() {
   std::string text = "Probes:\n";
@@ -41,9 +45,8 @@ std::string wrong_with(const BenchOptions& options) {
   for (const std::string& name : options.probes) {
     if (find_probe(name) == nullptr) return fmt::format("there is no probe '{}'; there are: {}", name, fmt::join(names, ", "));
   }
-  const std::vector<std::string> backends = cpfit::probe::backends();
-  if (std::ranges::find(backends, options.backend) == backends.end()) {
-    return fmt::format("this program has no backend '{}'; it has: {}", options.backend, fmt::join(backends, ", "));
+  if (std::ranges::find(kKnownBackends, options.backend) == std::end(kKnownBackends)) {
+    return fmt::format("there is no backend '{}'; there are: {}", options.backend, fmt::join(kKnownBackends, ", "));
   }
   const bool verifies = std::ranges::find(options.probes, "verify-case") != options.probes.end();
   if (verifies && (options.job.empty() || options.results.empty())) return "verify-case needs --job FILE and --results FOLDER";
@@ -78,6 +81,12 @@ int main(int argc, char** argv) {
   if (const std::string wrong = wrong_with(options); !wrong.empty()) {
     fmt::print(stderr, "cpfit-bench: {}\n", wrong);
     return kBadInput;
+  }
+  const std::vector<std::string> backends = probe::backends();
+  if (std::ranges::find(backends, options.backend) == backends.end()) {
+    fmt::print(stderr, "cpfit-bench: waived: this program was built without the backend '{}'; it has: {}\n", options.backend,
+               fmt::join(backends, ", "));
+    return kWaived;
   }
   try {
     const std::jthread watch = probe::end_with_parent();

@@ -105,14 +105,17 @@ std::int32_t exchange_ranks(const Method& method, std::int32_t cp, std::int32_t 
   return 1;
 }
 
-/// As few heads as the exchange can serve, at least two KV heads, two query heads for each when grouped.
+/// As few heads as the exchange can serve: at least two KV heads (one of three ranks' where KV is repeated), two query heads for
+/// each when grouped. Many heads are made small, since the truth costs by head and number.
 Heads heads_for(const SuiteShape& shape, const Method& method, std::int32_t ranks) {
+  constexpr std::int32_t kMany = 8;
   Heads heads;
-  heads.kv = method.repeat_kv && ranks > 1 ? (ranks % 2 == 0 ? 2 : 1) : std::lcm(2, ranks);
-  heads.q = shape.grouped ? std::lcm(2 * heads.kv, ranks) : heads.kv;
-  heads.qk_dim = shape.qk_dim;
-  heads.v_dim = shape.v_dim;
-  heads.scale = shape.scale_times / std::sqrt(static_cast<double>(shape.qk_dim));
+  heads.kv = method.repeat_kv && ranks > 1 ? (ranks % 2 == 0 ? 2 : 1) : std::max(2, ranks);
+  heads.q = std::lcm(shape.grouped && (ranks < kMany || !shape.quick) ? 2 * heads.kv : heads.kv, ranks);
+  const std::int32_t shrink = heads.q >= kMany && shape.quick ? 2 : 1;
+  heads.qk_dim = shape.qk_dim / shrink;
+  heads.v_dim = shape.v_dim / shrink;
+  heads.scale = shape.scale_times / std::sqrt(static_cast<double>(heads.qk_dim));
   return heads;
 }
 

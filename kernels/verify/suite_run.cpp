@@ -29,7 +29,10 @@ CaseReport failed_case(const Case& verified, const std::string& trouble) {
   report.verified = verified;
   report.judgement.trouble = trouble;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  for (JudgedTensor& tensor : report.judgement.tensors) tensor.error = {kInfinity, kInfinity};
+  for (JudgedTensor& tensor : report.judgement.tensors) {
+    tensor.error = {kInfinity, kInfinity};
+    tensor.judged = false;
+  }
   return report;
 }
 

@@ -179,6 +179,26 @@ TEST(TimelineJson, IsACandidateWhoseTimeAddsUpExactly) {
   }
 }
 
+TEST(TraceJson, ReadsWhatSimulateWrote) {
+  // cp=8 on one node: every rank of our own trace has ring messages, nearly all of them beside attention. What the intervals say
+  // is exposed is at most what the schedule says the ring moved, and adds up with what is hidden.
+  const Folder folder;
+  const std::string path = folder / "step.json";
+  const json simulated = cpfit_json({"simulate", example("llama3-8b-128k-1node"), "--recipe",
+                                     "tp=1,cp=8,pp=1,dp=1,recompute=full", "--fidelity", "timeline", "--trace", path});
+  const json trace = cpfit_json({"trace", path});
+  ASSERT_EQ(trace["devices"].size(), simulated["timeline"]["ranks"].size());
+  for (const json& device : trace["devices"]) {
+    has_keys(device, {"communication_seconds", "compute_seconds", "overlapped_seconds", "exposed_seconds", "span_seconds"},
+             "device");
+    EXPECT_EQ(device["format"], "cpfit");
+    EXPECT_GT(device["communication_seconds"].get<double>(), 0.0);
+    EXPECT_NEAR(device["overlapped_seconds"].get<double>() + device["exposed_seconds"].get<double>(),
+                device["communication_seconds"].get<double>(), 1e-9);
+    EXPECT_GT(device["overlapped_seconds"].get<double>(), 0.5 * device["communication_seconds"].get<double>());
+  }
+}
+
 TEST(TimelineJson, OfADisturbedStepHoldsTheQuietOneBeside) {
   const Words words{"simulate", example("llama3-8b-128k-1node"), "--recipe", "tp=1,cp=8,pp=1,dp=1,recompute=full", "--fidelity",
                     "timeline"};

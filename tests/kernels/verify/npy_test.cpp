@@ -66,7 +66,7 @@ TEST(Npy, WhatCannotBeReadIsTold) {
   other.replace(other.find("(2,)"), 4, "(9e)");
   EXPECT_THAT(message(other), HasSubstr("shape cannot be read"));
   other = good;
-  other.replace(other.find("(2,), }     "), 12, "(2999999999)");
+  other.replace(other.find("(2,), }        "), 15, "(2999999999,), ");
   EXPECT_THAT(message(other), HasSubstr("needs more"));
 }
 
