@@ -19,5 +19,6 @@ void add_validate(CLI::App& app, int& exit_code);
 void add_presets(CLI::App& app, int& exit_code);
 void add_runs(CLI::App& app, int& exit_code);
 void add_calibrate(CLI::App& app, int& exit_code);
+void add_trace(CLI::App& app, int& exit_code);
 
 }  // namespace cpfit::cli

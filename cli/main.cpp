@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   cli::add_verify(app, exit_code);
   cli::add_validate(app, exit_code);
   cli::add_calibrate(app, exit_code);
+  cli::add_trace(app, exit_code);
   cli::add_runs(app, exit_code);
   cli::add_presets(app, exit_code);
   try {

@@ -25,6 +25,8 @@ namespace {
 
 /// Activities of about 150 bytes each with their slots, tags and times: 2.5 GB.
 constexpr std::int64_t kLargestProgram = 16'000'000;
+/// Activities up to which memory over time is always followed.
+constexpr std::int64_t kLargestMemory = 2'000'000;
 /// Ranks up to which a better placement is looked for beside the simulation.
 constexpr std::int64_t kPlacedBeside = 512;
 
@@ -234,7 +236,7 @@ Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, con
   step.link_names = names_of_links(*cluster.topology);
   if (const std::string folded = folded_sentence(recipe, step.now.step->ranks); !folded.empty())
     step.notes.insert(step.notes.begin(), folded);
-  if (!options.trace.empty()) step.memory = step_memory(bench, scenario.training, step.now);
+  if (!options.trace.empty() || size <= kLargestMemory) step.memory = step_memory(bench, scenario.training, step.now);
   if (!wanted->any() && recipe.cp > 1 && recipe.world() <= kPlacedBeside) {
     const PlacementAdvice advice = optimise_placement(context, recipe);
     if (avoids_slow_hop(advice)) step.notes.push_back(advice.sentence);
@@ -270,7 +272,7 @@ void write_timeline_files(const SimulatedStep& step, const TimelineOptions& opti
   const Timeline lanes = marked_lanes(step);
   write_file(options.trace, [&](std::ostream& out) {
     std::vector<timeline::CounterTrack> counters = timeline::link_rates(history, step.link_names);
-    for (timeline::CounterTrack& track : timeline::memory_counters(step.memory)) counters.push_back(std::move(track));
+    for (timeline::CounterTrack& track : timeline::memory_counters(step.memory.tracks)) counters.push_back(std::move(track));
     timeline::write_trace(out, lanes, step.places, counters);
   });
   write_file(options.spans, [&](std::ostream& out) { timeline::write_span_csv(out, lanes, step.places); });

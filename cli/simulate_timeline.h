@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "model/record/run.h"
+#include "sim/plan/step_memory.h"
 #include "sim/plan/step_timeline.h"
-#include "sim/timeline/memory_track.h"
 #include "sim/timeline/trace_export.h"
 
 namespace cpfit::cli {
@@ -28,12 +28,12 @@ void add_timeline_options(CLI::App& command, TimelineOptions& options);
 
 struct SimulatedStep {
   StepTimeline now;
-  std::optional<StepTimeline> quiet;          // without the disturbance, where there is one
-  std::vector<std::string> disturbances;      // in words
-  std::vector<std::string> notes;             // sentences: which ranks stand for which, slow hops
-  std::vector<timeline::RankPlace> places;    // of the simulated ranks
-  std::vector<std::string> link_names;        // of the topology that `now` ran on
-  std::vector<timeline::MemoryTrack> memory;  // of the simulated ranks, where a trace is written
+  std::optional<StepTimeline> quiet;        // without the disturbance, where there is one
+  std::vector<std::string> disturbances;    // in words
+  std::vector<std::string> notes;           // sentences: which ranks stand for which, slow hops
+  std::vector<timeline::RankPlace> places;  // of the simulated ranks
+  std::vector<std::string> link_names;      // of the topology that `now` ran on
+  StepMemory memory;                        // of the simulated ranks; none of very large steps
 };
 
 /// Problems: of the recipe and of the options, each with the option as its place; "simulate.too_large".

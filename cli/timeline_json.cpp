@@ -58,6 +58,35 @@ Json edges_json(const SimulatedStep& step, const timeline::History& history) {
   return list;
 }
 
+Json phases_json(const timeline::History& history) {
+  const StepPhases phases = step_phases(history);
+  return {{"filling_seconds", phases.filling.value()},
+          {"steady_seconds", phases.steady.value()},
+          {"draining_seconds", phases.draining.value()},
+          {"update_seconds", phases.update.value()}};
+}
+
+/// The highest allocated peak of each stage; empty where memory was not followed.
+Json memory_json(const SimulatedStep& step) {
+  Json list = Json::array();
+  for (const StagePeak& peak : stage_peaks(step.memory, step.now.step->ranks)) {
+    Json parts = Json::array();
+    for (const StagePeak::Part& part : peak.parts) {
+      parts.push_back({{"name", part.name},
+                       {"bytes", std::llround(part.bytes.value())},
+                       {"tensors", part.tensors},
+                       {"micro_batches", part.micro_batches}});
+    }
+    list.push_back({{"stage", peak.stage},
+                    {"rank", step.places[static_cast<std::size_t>(peak.rank)].rank},
+                    {"peak_bytes", std::llround(peak.peak.value())},
+                    {"resident_bytes", std::llround(peak.resident.value())},
+                    {"at_seconds", peak.time.value()},
+                    {"alive", parts}});
+  }
+  return list;
+}
+
 Json path_json(const timeline::History& history) {
   Json list = Json::array();
   for (const PathPart& part : path_parts(history, timeline::critical_path(history))) {
@@ -88,6 +117,8 @@ void add_timeline(Json& candidate, const SimulatedStep& step) {
     json["axes"].push_back(row_json(row));
   json["edges"] = edges_json(step, history);
   json["critical_path"] = path_json(history);
+  json["phases"] = phases_json(history);
+  json["memory"] = memory_json(step);
   json["simulated_ranks"] = now.step->ranks.count();
   json["micro_batches"] = now.step->micro_batches;
   json["folded"] = now.folded;

@@ -195,6 +195,44 @@ std::string busiest_text(const SimulatedStep& step) {
   return heading(fmt::format("Busiest of {} links", links.size())) + table.text();
 }
 
+/// Only a pipeline has phases worth telling apart.
+std::string phases_text(const SimulatedStep& step) {
+  if (step.now.candidate.recipe.pp <= 1) return {};
+  const StepPhases phases = step_phases(step.now.history());
+  return wrapped(
+             fmt::format(
+                 "The pipeline fills for {} (warm-up), all stages work for {}, it drains for {}; gradients and optimizer {}.",
+                 print_time(phases.filling), print_time(phases.steady), print_time(phases.draining), print_time(phases.update)),
+             2) +
+         "\n";
+}
+
+std::string alive_text(const StagePeak& peak) {
+  constexpr std::size_t kParts = 3;
+  std::string text = fmt::format("Alive then on stage {}:", peak.stage);
+  for (std::size_t i = 0; i < std::min(kParts, peak.parts.size()); ++i) {
+    const StagePeak::Part& part = peak.parts[i];
+    text += fmt::format("{} {} {}", i == 0 ? "" : ",", print_bytes(part.bytes), part.name);
+    if (part.tensors <= part.micro_batches) continue;
+    text +=
+        fmt::format(" ({} layers in {} micro-batch{})", part.tensors, part.micro_batches, part.micro_batches == 1 ? "" : "es");
+  }
+  return wrapped(text + ".", 2) + "\n";
+}
+
+std::string memory_text(const SimulatedStep& step) {
+  if (step.memory.tracks.empty()) return {};
+  Table table({{"stage"}, {"rank"}, {"allocated peak"}, {"at"}, {"resident"}, {"comes and goes"}});
+  std::string alive;
+  for (const StagePeak& peak : stage_peaks(step.memory, step.now.step->ranks)) {
+    table.row({std::to_string(peak.stage), std::to_string(step.places[static_cast<std::size_t>(peak.rank)].rank),
+               print_bytes(peak.peak), print_time(peak.time), print_bytes(peak.resident),
+               print_bytes(peak.peak - peak.resident)});
+    if (!peak.parts.empty()) alive += alive_text(peak);
+  }
+  return heading("Memory over time: the highest peak of each stage") + table.text() + alive;
+}
+
 std::string shifts_text(const SimulatedStep& step) {
   if (!step.quiet) return {};
   const std::vector<LinkShift> shifts = link_shifts(step.quiet->links, step.now.links);
@@ -212,7 +250,8 @@ std::string shifts_text(const SimulatedStep& step) {
 }  // namespace
 
 std::string timeline_text(const SimulatedStep& step) {
-  return head_text(step) + communication_text(step) + path_text(step) + busiest_text(step) + shifts_text(step);
+  return head_text(step) + phases_text(step) + communication_text(step) + path_text(step) + busiest_text(step) +
+         shifts_text(step) + memory_text(step);
 }
 
 }  // namespace cpfit::cli

@@ -258,7 +258,10 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
   /// Slices of `cpfit simulate --trace`: every lane's slice is work of the rank.
   [[nodiscard]] DeviceWork simulated_work() const {
     const std::string_view category = category_.view();
-    return category == "message" || category == "collective" ? DeviceWork::kCommunication : DeviceWork::kCompute;
+    for (const std::string_view axis : {"cp", "tp", "pp", "dp"}) {
+      if (category == axis) return DeviceWork::kCommunication;
+    }
+    return DeviceWork::kCompute;
   }
 
   RecordedTrace& trace_;

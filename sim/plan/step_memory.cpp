@@ -179,13 +179,15 @@ timeline::MemoryProgram memory_program(const MemoryCase& at, const schedule::Ste
   return memory;
 }
 
-std::vector<timeline::MemoryTrack> step_memory(Workbench& bench, const Training& training, const StepTimeline& timeline) {
+StepMemory step_memory(Workbench& bench, const Training& training, const StepTimeline& timeline) {
   const ScreenContext context = bench.context(training);
   const Recipe& recipe = timeline.candidate.recipe;
   const Outcome<ResolvedLayout> layout = resolve_layout(context.model, recipe);
   if (!layout.ok()) return {};
   const MemoryCase at{context.model, training, recipe, context.rules, context.cluster.gpu, *layout};
-  return timeline::memory_tracks(timeline.history(), memory_program(at, *timeline.step));
+  timeline::MemoryProgram memory = memory_program(at, *timeline.step);
+  std::vector<timeline::MemoryTrack> tracks = timeline::memory_tracks(timeline.history(), memory);
+  return {std::move(memory.names), std::move(tracks)};
 }
 
 }  // namespace cpfit

@@ -3,6 +3,7 @@
 // micro-batches are in flight then; their peaks agree.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "model/memory/ledger.h"
@@ -17,8 +18,12 @@ namespace cpfit {
 /// attention runs, the loss's copies under the head, temporaries of backward, the optimizer's.
 [[nodiscard]] timeline::MemoryProgram memory_program(const MemoryCase& at, const schedule::StepProgram& step);
 
-/// Live bytes over time, one track per simulated rank.
-[[nodiscard]] std::vector<timeline::MemoryTrack> step_memory(Workbench& bench, const Training& training,
-                                                             const StepTimeline& timeline);
+struct StepMemory {
+  std::vector<std::string> names;             // of LiveTensor::name
+  std::vector<timeline::MemoryTrack> tracks;  // one per simulated rank
+};
+
+/// Live bytes over time.
+[[nodiscard]] StepMemory step_memory(Workbench& bench, const Training& training, const StepTimeline& timeline);
 
 }  // namespace cpfit

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "model/quantity/text.h"
@@ -118,6 +119,59 @@ std::string path_sentence(const std::vector<PathPart>& parts) {
   if (transfer != parts.end()) text += fmt::format(", most of it \"{}\"", transfer->name);
   return text + fmt::format(", and what slowed its kernels {}: a network of any speed gains no more than {}.", share(slowed),
                             share(communication + slowed));
+}
+
+StepPhases step_phases(const timeline::History& history) {
+  engine::Picoseconds filled = 0, first_done = history.step(), last_done = 0;
+  for (std::int32_t rank = 0; rank < history.ranks(); ++rank) {
+    engine::Picoseconds first = history.step(), backward = 0;
+    for (const timeline::LaneId lane : history.lanes_of(rank)) {
+      if (!timeline::is_compute_lane(history.program().lanes[static_cast<std::size_t>(lane)].kind)) continue;
+      history.visit_lane(lane, [&](timeline::SlotId, const timeline::Instance& here) {
+        const engine::StepPass pass = history.tag(here).pass;
+        if (pass == engine::StepPass::kForward) first = std::min(first, history.start(here));
+        if (pass == engine::StepPass::kBackward) backward = std::max(backward, history.end(here));
+      });
+    }
+    filled = std::max(filled, first);
+    first_done = std::min(first_done, backward);
+    last_done = std::max(last_done, backward);
+  }
+  first_done = std::max(first_done, filled);
+  last_done = std::max(last_done, first_done);
+  return {engine::to_seconds(filled), engine::to_seconds(first_done - filled), engine::to_seconds(last_done - first_done),
+          engine::to_seconds(history.step() - last_done)};
+}
+
+std::vector<StagePeak> stage_peaks(const StepMemory& memory, const schedule::SimulatedRanks& ranks) {
+  std::map<std::int32_t, const timeline::MemoryTrack*> highest;  // by stage
+  for (const timeline::MemoryTrack& track : memory.tracks) {
+    const timeline::MemoryTrack*& best = highest[ranks.coordinate(track.rank).pp];
+    if (best == nullptr || track.peak > best->peak) best = &track;
+  }
+  std::vector<StagePeak> peaks;
+  for (const auto& [stage, track] : highest) {
+    StagePeak peak{stage,
+                   track->rank,
+                   Bytes(static_cast<double>(track->peak)),
+                   Bytes(static_cast<double>(track->resident)),
+                   engine::to_seconds(track->peak_time),
+                   {}};
+    std::map<std::int32_t, std::pair<StagePeak::Part, std::set<std::int32_t>>> parts;  // by name
+    for (const timeline::LiveTensor& tensor : track->alive_at_peak) {
+      auto& [part, micro_batches] = parts[tensor.name];
+      part.name = memory.names[static_cast<std::size_t>(tensor.name)];
+      part.bytes += Bytes(static_cast<double>(tensor.bytes));
+      ++part.tensors;
+      micro_batches.insert(tensor.micro_batch);
+      part.micro_batches = static_cast<std::int64_t>(micro_batches.size());
+    }
+    for (auto& [name, part] : parts) peak.parts.push_back(std::move(part.first));
+    std::stable_sort(peak.parts.begin(), peak.parts.end(),
+                     [](const StagePeak::Part& a, const StagePeak::Part& b) { return a.bytes > b.bytes; });
+    peaks.push_back(std::move(peak));
+  }
+  return peaks;
 }
 
 std::vector<LinkShift> link_shifts(const std::vector<LinkLoad>& before, const std::vector<LinkLoad>& after) {

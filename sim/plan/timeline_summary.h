@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/plan/step_memory.h"
 #include "sim/plan/step_timeline.h"
 #include "sim/timeline/critical_path.h"
 #include "sim/timeline/loads.h"
@@ -37,6 +38,29 @@ struct PathPart {
 
 /// What to shorten, and how much the step could gain at most from it: one or two sentences with figures.
 [[nodiscard]] std::string path_sentence(const std::vector<PathPart>& parts);
+
+/// The step as the pipeline lives it. Their sum is the step.
+struct StepPhases {
+  Seconds filling;   // warm-up: until the stage that waits longest starts its first kernel
+  Seconds steady;    // until the first stage has finished its last backward kernel
+  Seconds draining;  // until the last one has
+  Seconds update;    // gradients that are still being reduced, optimizer
+};
+[[nodiscard]] StepPhases step_phases(const timeline::History& history);
+
+/// What is alive at the highest peak of a pipeline stage.
+struct StagePeak {
+  std::int32_t stage = 0, rank = 0;  // simulated rank with the stage's highest peak, of equals the first
+  Bytes peak, resident;
+  Seconds time;
+  struct Part {
+    std::string name;  // "saved by the attention half"
+    Bytes bytes;
+    std::int64_t tensors = 0, micro_batches = 0;
+  };
+  std::vector<Part> parts;  // beyond resident, largest first
+};
+[[nodiscard]] std::vector<StagePeak> stage_peaks(const StepMemory& memory, const schedule::SimulatedRanks& ranks);
 
 /// A link whose busy time differs between two runs on the same or a changed graph.
 struct LinkShift {

@@ -7,6 +7,7 @@
 
 #include "model/recipe/pipeline_order.h"
 #include "sim/plan/step_timeline.h"
+#include "sim/plan/timeline_summary.h"
 #include "sim/timeline/loads.h"
 
 namespace cpfit {
@@ -177,6 +178,39 @@ TEST(GemmaStep, GlobalLayersCountWhereTheyLie) {
     const Outcome<StepTimeline> step = step_timeline(bench, scenario.training, recipe, {});
     ASSERT_TRUE(step.ok()) << text << ": " << to_text(step.problems()[0]);
     EXPECT_NEAR(step->ratio(), 1.0, kAgreement) << text;
+  }
+}
+
+TEST_F(StepTest, PhasesAddUpAndAPipelineFillsBeforeItIsSteady) {
+  // pp=2: the last stage starts when the first micro-batch has passed the first stage's 16 layers. Without a pipeline everybody
+  // starts at once.
+  const StepTimeline piped = timeline("tp=2,cp=2,pp=2,dp=1");
+  const StepPhases phases = step_phases(piped.history());
+  const Seconds step = engine::to_seconds(piped.history().step());
+  EXPECT_NEAR((phases.filling + phases.steady + phases.draining + phases.update) / step, 1.0, 1e-9);
+  EXPECT_GT(phases.filling.value(), 0.0);
+  EXPECT_GT(phases.steady, phases.filling);
+  EXPECT_GT(phases.draining, phases.filling);  // backward takes longer than forward
+  const StepTimeline flat = timeline("tp=2,cp=4,pp=1,dp=1");
+  EXPECT_LT(step_phases(flat.history()).draining / engine::to_seconds(flat.history().step()), 0.01);
+}
+
+TEST_F(StepTest, PeaksNameWhatIsAlive) {
+  // 1F1B, pp=2, 8 micro-batches: stage 0 holds two in flight at its peak, stage 1 one; 16 layers each.
+  const Recipe recipe = parse_recipe("tp=2,cp=2,pp=2,dp=1", scenario.base).value();
+  Workbench bench = Workbench::build(scenario, rates).value();
+  const StepTimeline step = step_timeline(bench, scenario.training, recipe, {}).value();
+  const std::vector<StagePeak> peaks = stage_peaks(step_memory(bench, scenario.training, step), step.step->ranks);
+  ASSERT_EQ(peaks.size(), 2U);
+  for (const StagePeak& peak : peaks) {
+    Bytes alive = peak.resident;
+    for (const StagePeak::Part& part : peak.parts) alive += part.bytes;
+    EXPECT_DOUBLE_EQ(alive.value(), peak.peak.value()) << peak.stage;
+    const auto saved =
+        std::find_if(peak.parts.begin(), peak.parts.end(), [](const auto& part) { return part.name == "saved by the MLP half"; });
+    ASSERT_NE(saved, peak.parts.end());
+    EXPECT_EQ(saved->micro_batches, 2 - peak.stage);
+    EXPECT_EQ(saved->tensors, 16 * (2 - peak.stage));
   }
 }
 

@@ -22,7 +22,7 @@ class StepMemoryTest : public ::testing::Test {
     scenario.base = recipe;
     Workbench bench = Workbench::build(scenario, rates).value();
     const StepTimeline timeline = step_timeline(bench, scenario.training, recipe, {}).value();
-    const std::vector<timeline::MemoryTrack> tracks = step_memory(bench, scenario.training, timeline);
+    const std::vector<timeline::MemoryTrack> tracks = step_memory(bench, scenario.training, timeline).tracks;
     Peaks result;
     result.ledger = timeline.candidate.memory.peak.value();
     for (const timeline::MemoryTrack& track : tracks) {
