@@ -7,10 +7,36 @@
 
 namespace cpfit::probe {
 
-std::vector<std::string> backends() { return {"host"}; }
+namespace {
 
-std::unique_ptr<kernels::Operators> make_operators(const std::string& backend, kernels::Number sum) {
-  if (backend == "host") return kernels::make_cpu_operators(sum);
+class HostBackend final : public RankBackend {
+ public:
+  explicit HostBackend(kernels::Transport& host) : host_(host) {}
+
+  [[nodiscard]] kernels::Operators& operators(kernels::Number sum) override {
+    return sum == kernels::Number::kFp64 ? *in_double_ : *in_float_;
+  }
+  [[nodiscard]] kernels::Transport& transport(kernels::Number) override { return host_; }
+
+ private:
+  kernels::Transport& host_;
+  std::unique_ptr<kernels::Operators> in_double_ = kernels::make_cpu_operators(kernels::Number::kFp64);
+  std::unique_ptr<kernels::Operators> in_float_ = kernels::make_cpu_operators(kernels::Number::kFp32);
+};
+
+}  // namespace
+
+std::vector<std::string> backends() {
+  if (has_cuda_backend()) return {"host", "cuda"};
+  return {"host"};
+}
+
+std::string why_no_backend(const std::string& backend) { return backend == "cuda" ? why_no_cuda_backend() : std::string(); }
+
+std::unique_ptr<RankBackend> make_backend(const std::string& backend, kernels::Transport& host,
+                                          std::chrono::milliseconds timeout) {
+  if (backend == "host") return std::make_unique<HostBackend>(host);
+  if (backend == "cuda" && has_cuda_backend()) return make_cuda_backend(host, timeout);
   throw Error(
       fmt::format("the backend '{}' is not part of this cpfit-bench, which has: {}", backend, fmt::join(backends(), ", ")));
 }

@@ -88,6 +88,10 @@ int main(int argc, char** argv) {
                fmt::join(backends, ", "));
     return kWaived;
   }
+  if (const std::string reason = probe::why_no_backend(options.backend); !reason.empty()) {
+    fmt::print(stderr, "cpfit-bench: waived: {}\n", reason);
+    return kWaived;
+  }
   try {
     const std::jthread watch = probe::end_with_parent();
     return probe::run_as_rank(options.timeout, [&](kernels::Transport& transport) {

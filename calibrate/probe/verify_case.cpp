@@ -68,11 +68,11 @@ void verify_case(const BenchOptions& options, kernels::Transport& transport, Pro
   const std::vector<Case> cases = cases_of(options.job, transport.size());
   if (transport.rank() == 0) std::filesystem::create_directories(options.results);
   progress.begin(static_cast<std::int64_t>(cases.size()));
+  const auto backend = make_backend(options.backend, transport, options.timeout);
   std::int64_t index = 0;
   for (const Case& one : cases) {
-    const bool in_double = one.number == kernels::Number::kFp64;
-    const auto operators = make_operators(options.backend, in_double ? kernels::Number::kFp64 : kernels::Number::kFp32);
-    AttentionTensors tensors = kernels::run_rank(one, *operators, transport);
+    const kernels::Number sum = one.number == kernels::Number::kFp64 ? kernels::Number::kFp64 : kernels::Number::kFp32;
+    AttentionTensors tensors = kernels::run_rank(one, backend->operators(sum), backend->transport(sum));
     gather(options.results, index++, tensors, transport);
     progress.step();
   }

@@ -412,14 +412,19 @@ class CudaOperators final : public DeviceOperators {
   void remember_out(const View& out, Number number, const View& delta) {
     Array kept = allocate(number, out.rows, out.row_elements);
     copy(out, kept);
-    std::erase_if(remembered_, [&](const RememberedOut& entry) { return entry.delta.data == delta.data; });
+    // What was remembered for memory that has been given out anew is of another call.
+    const auto begin = [](const View& view) { return reinterpret_cast<std::uintptr_t>(view.data); };
+    std::erase_if(remembered_, [&](const RememberedOut& entry) {
+      return begin(entry.delta) < begin(delta) + static_cast<std::uintptr_t>(delta.bytes()) &&
+             begin(delta) < begin(entry.delta) + static_cast<std::uintptr_t>(entry.delta.bytes());
+    });
     if (remembered_.size() == 2) remembered_.erase(remembered_.begin());
     remembered_.push_back({delta, std::move(kept)});
   }
   /// The rows of the output that belong to these rows of delta; no data when they are not known.
   [[nodiscard]] View remembered_out(const View& delta) const {
     for (const RememberedOut& entry : remembered_) {
-      const auto offset = static_cast<const std::byte*>(delta.data) - static_cast<const std::byte*>(entry.delta.data);
+      const std::int64_t offset = static_cast<const std::byte*>(delta.data) - static_cast<const std::byte*>(entry.delta.data);
       const std::int64_t row_bytes = delta.row_elements * bytes_of(delta.number);
       if (delta.row_elements != entry.delta.row_elements || row_bytes == 0 || offset < 0 || offset % row_bytes != 0) continue;
       if (offset / row_bytes + delta.rows <= entry.delta.rows) return entry.out.view().slice(offset / row_bytes, delta.rows);
