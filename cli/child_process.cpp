@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 constexpr auto kTick = 50ms;    // how often the child's state is looked at
 constexpr auto kGrace = 3s;     // between asking a group to end and ending it: mpirun takes its ranks along
 constexpr auto kDrain = 200ms;  // for what the pipes still hold when the child is gone
-constexpr std::size_t kErrorBytes = 16 * 1024;
+constexpr std::size_t kErrorBytes = std::size_t{16} * 1024;
 
 /// One end of a pipe that we read.
 class ReadEnd {
