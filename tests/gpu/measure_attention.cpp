@@ -218,8 +218,8 @@ nlohmann::json provenance(const Options& options, const cudaDeviceProp& device) 
 }
 
 /// The pass that a row is about, timed; agreement was checked before.
-nlohmann::json measure(DeviceOperators& on, const DeviceTensors& p, const std::string& implementation, std::int64_t tokens, bool causal,
-                       bool backward) {
+nlohmann::json measure(DeviceOperators& on, const DeviceTensors& p, const std::string& implementation, std::int64_t tokens,
+                       bool causal, bool backward) {
   const std::vector<double> seconds =
       time_calls(on, [&] { backward ? run_backward(on, p, causal) : run_forward(on, p, causal); });
   const double pairs = static_cast<double>(tokens) * static_cast<double>(tokens) * (causal ? 0.5 : 1.0);

@@ -117,6 +117,14 @@ void fiber_main() {
   to_scheduler(true);
 }
 
+void prepare_to_enter(Fiber& fiber) {
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, &fiber_main, 0);
+}
+
 bool can_run(const Fiber& fiber) {
   switch (fiber.state) {
     case State::kReady:
@@ -173,11 +181,7 @@ void run_block(int block_x, int block_y) {
     fiber.open.clear();
     fiber.groups.clear();
     fiber.entered = false;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, &fiber_main, 0);
+    prepare_to_enter(fiber);
   }
   const int warps = e.launch.threads / 32;
   while (e.failure.empty()) {
