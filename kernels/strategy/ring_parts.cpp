@@ -8,21 +8,18 @@ namespace cpfit::kernels {
 namespace {
 
 std::int64_t q_rows(const RankContext& context) { return context.layer.queries.tokens_per_rank(); }
-std::int64_t key_columns(const Heads& heads) { return std::int64_t{heads.kv} * heads.qk_dim; }
-std::int64_t value_columns(const Heads& heads) { return std::int64_t{heads.kv} * heads.v_dim; }
-std::int64_t out_columns(const Heads& heads) { return std::int64_t{heads.q} * heads.v_dim; }
 
 }  // namespace
 
 KvBuffer allocate_kv(const RankContext& context, Number number) {
   const Heads& heads = context.layer.heads;
   const std::int64_t rows = context.layer.keys.tokens_per_rank();
-  const std::int64_t keys = rows * key_columns(heads);
+  const std::int64_t keys = rows * heads.k_columns();
   KvBuffer buffer;
-  buffer.all = context.operators.allocate(number, keys + rows * value_columns(heads), 1);
+  buffer.all = context.operators.allocate(number, keys + rows * heads.v_columns(), 1);
   const View all = buffer.all;
-  buffer.kv.key = {all.data, number, rows, key_columns(heads)};
-  buffer.kv.value = {all.slice(keys, 0).data, number, rows, value_columns(heads)};
+  buffer.kv.key = {all.data, number, rows, heads.k_columns()};
+  buffer.kv.value = {all.slice(keys, 0).data, number, rows, heads.v_columns()};
   return buffer;
 }
 
@@ -58,7 +55,7 @@ void add_apart(std::vector<Message>& batch, Message::Direction direction, std::i
 OutputSum::OutputSum(const RankContext& context) : context_(context) {
   const Heads& heads = context.layer.heads;
   Operators& operators = context.operators;
-  out_ = operators.allocate(context.sum_type(context.method.accumulation.wide_out), q_rows(context), out_columns(heads));
+  out_ = operators.allocate(context.sum_type(context.method.accumulation.wide_out), q_rows(context), heads.out_columns());
   lse_ = operators.allocate(operators.sum_number(), q_rows(context), heads.q);
   operators.fill(lse_, -std::numeric_limits<double>::infinity());
 }
@@ -66,7 +63,7 @@ OutputSum::OutputSum(const RankContext& context) : context_(context) {
 OutputSum::Part OutputSum::allocate_part(const Rectangle& at) const {
   const Heads& heads = context_.layer.heads;
   Operators& operators = context_.operators;
-  return {at, operators.allocate(context_.layer.number, at.q_count, out_columns(heads)),
+  return {at, operators.allocate(context_.layer.number, at.q_count, heads.out_columns()),
           operators.allocate(operators.sum_number(), at.q_count, heads.q)};
 }
 
