@@ -28,6 +28,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kTick = 50ms;    // how often the child's state is looked at
 constexpr auto kGrace = 3s;     // between asking a group to end and ending it: mpirun takes its ranks along
+constexpr auto kCollect = 1s;   // for what was ended to be gone
 constexpr auto kDrain = 200ms;  // for what the pipes still hold when the child is gone
 constexpr std::size_t kErrorBytes = std::size_t{16} * 1024;
 
@@ -137,6 +138,9 @@ class ChildGroup {
     }
     ::kill(-leader_, SIGKILL);  // also what the leader left behind; nobody there is no error
     while (!ended()) ::usleep(10'000);
+    // Those die a moment later; one that nobody collects stays in the group, dead.
+    for (const Clock::time_point until = Clock::now() + kCollect; ::kill(-leader_, 0) == 0 && Clock::now() < until;)
+      ::usleep(5'000);
   }
 
  private:
