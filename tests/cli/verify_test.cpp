@@ -181,7 +181,9 @@ TEST(Gate, ARecipeIsUnprovenUntilItsStrategyAndMaskPassed) {
   const json without = cpfit_json({"plan", scenario, "--no-crossover", "--no-timeline", "--top", "1000"});
   EXPECT_EQ(candidate_with_cp(without)["proof"], "none");
   for (const json& candidate : without["candidates"]) {
-    if (candidate["degrees"]["cp"] == 1) EXPECT_EQ(candidate["proof"], "not_needed");
+    if (candidate["degrees"]["cp"] == 1) {
+      EXPECT_EQ(candidate["proof"], "not_needed");
+    }
   }
 }
 
