@@ -81,7 +81,8 @@ double pipeline_time(const Recipe& recipe, std::int64_t micro_batches, std::span
   if (micro_batches <= followed + group) return time(micro_batches);
   const double before = time(followed);
   const double pace = time(followed + group) - before;
-  return before + pace * static_cast<double>((micro_batches - followed) / group);
+  const std::int64_t groups_more = (micro_batches - followed) / group;  // a whole number: `followed` keeps the rest
+  return before + pace * static_cast<double>(groups_more);
 }
 
 }  // namespace cpfit
