@@ -49,14 +49,16 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::string name = full_name(command);
   const std::vector<std::string> left = command->remaining();
   const std::vector<std::string> commands = subcommand_names(command);
-  if (!commands.empty()) {
+  const bool option = !left.empty() && left.front().starts_with("-");
+  const bool command_missing = left.empty() && command->get_require_subcommand_min() > 0;
+  if (!commands.empty() && !option && (command_missing || !left.empty())) {
     if (left.empty()) return fmt::format("{}: a command is missing\n       it is one of {}\n", name, joined(commands));
     const std::string near = nearest_name(left.front(), commands);
     return fmt::format("{}: there is no command '{}'\n       {}\n", name, left.front(),
                        near.empty() ? "it is one of " + joined(commands) : "did you mean '" + near + "'?");
   }
   std::string repair = fmt::format("see {} --help", name);
-  if (!left.empty() && left.front().starts_with("-")) {
+  if (option) {
     const std::string near = nearest_name(left.front(), option_names(command));
     if (!near.empty()) repair = fmt::format("did you mean '{}'? All options: {} --help", near, name);
   }
