@@ -12,6 +12,8 @@
 #include <cstring>
 #include <type_traits>
 
+#undef __forceinline__  // a GPU's need; here it would only take time to compile
+#define __forceinline__ inline
 #if !defined(__launch_bounds__)
 #define __launch_bounds__(...)  // a host compiler's headers leave it out
 #endif

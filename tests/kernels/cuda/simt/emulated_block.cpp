@@ -25,7 +25,7 @@ template <class T>
 class Buffer {
  public:
   explicit Buffer(std::int64_t count) : values_(static_cast<std::size_t>(count)) {
-    std::memset(static_cast<void*>(values_.data()), 0xFF, values_.size() * sizeof(T));
+    if (!values_.empty()) std::memset(static_cast<void*>(values_.data()), 0xFF, values_.size() * sizeof(T));
   }
   explicit Buffer(const std::vector<double>& from) : Buffer(static_cast<std::int64_t>(from.size())) {
     for (std::size_t i = 0; i < from.size(); ++i) values_[i] = device::from_real<T>(from[i]);

@@ -69,6 +69,7 @@ struct Engine {
   std::unique_ptr<unsigned char, decltype(&std::free)> shared{nullptr, &std::free};
   Fiber* current = nullptr;
   std::string failure;
+  ThreadPlace failed_at{0, 0, 0, {1, 1, 0, 0, false}};  // no threads: not one thread's failure
 };
 
 // Fibers find their engine here: a run is one call on one host thread.
@@ -214,16 +215,19 @@ std::string run(const Launch& launch, const std::function<void()>& kernel) {
     run_block(block % launch.blocks_x, block / launch.blocks_x);
   }
   engine = nullptr;
-  return own.failure;
+  if (own.failed_at.launch.threads == 0) return own.failure;
+  const ThreadPlace& at = own.failed_at;
+  return "thread " + std::to_string(at.thread) + " of block (" + std::to_string(at.block_x) + ", " + std::to_string(at.block_y) +
+         "): " + own.failure;
 }
 
 const ThreadPlace& place() { return engine->current->place; }
 
-void fail(const std::string& what) {
-  const ThreadPlace& at = place();
+void fail(std::string&& what) {
+  // Taken over, not copied: nobody returns to this stack to free anything.
   if (engine->failure.empty()) {
-    engine->failure = "thread " + std::to_string(at.thread) + " of block (" + std::to_string(at.block_x) + ", " +
-                      std::to_string(at.block_y) + "): " + what;
+    engine->failure = std::move(what);
+    engine->failed_at = place();
   }
   to_scheduler();
   std::abort();  // nobody resumes a failed run

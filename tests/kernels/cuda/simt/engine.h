@@ -34,7 +34,7 @@ struct ThreadPlace {
 const ThreadPlace& place();
 
 /// Stops the run: what went wrong.
-[[noreturn]] void fail(const std::string& what);
+[[noreturn]] void fail(std::string&& what);
 
 void sync_block();
 
