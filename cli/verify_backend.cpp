@@ -41,6 +41,15 @@ class JobFolder {
   std::string path_;
 };
 
+/// "cpfit-bench: waived: REASON" on a line of its own; else how it ended.
+std::string waived_reason(const ChildCommand& command, const ChildResult& ended) {
+  constexpr std::string_view kMark = "waived: ";
+  const std::size_t mark = ended.errors.find(kMark);
+  if (mark == std::string::npos) return outcome_text(command, ended);
+  const std::size_t begin = mark + kMark.size();
+  return ended.errors.substr(begin, ended.errors.find('\n', begin) - begin);
+}
+
 /// What one start of cpfit-bench gave.
 struct JobResult {
   std::vector<std::optional<AttentionTensors>> whole;  // by line of the job; nothing: not written
@@ -74,7 +83,7 @@ class Launcher {
     });
     JobResult result;
     if (ended.exit_code == kWaived) {
-      result.waived = outcome_text(command, ended);
+      result.waived = waived_reason(command, ended);
       return result;
     }
     if (!ended.ok()) result.trouble = outcome_text(command, ended);

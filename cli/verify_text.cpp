@@ -113,8 +113,8 @@ std::string checks_text(const Verification& verification) {
   if (padded > 0) {
     text += fmt::format("More masked padding changed no real number in {} of {} padded fp64 cases. ", invariant, padded);
   }
-  text += uncovered == 0 ? fmt::format("Every token lies on one rank, once, in all {} cuts. ", verification.cases.size())
-                         : fmt::format("{} cuts lose or repeat a token. ", uncovered);
+  text += fmt::format("Every token lies on one rank, once, in {} of {} cuts. ",
+                      static_cast<std::int64_t>(verification.cases.size()) - uncovered, verification.cases.size());
   text += occupancy == 0 ? std::string("Some ranks held nothing but padding.")
                          : fmt::format("Of what the emptiest rank stored, {} was real tokens.", percent(occupancy));
   return wrapped(text, 0) + "\n";
