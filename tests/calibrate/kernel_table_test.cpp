@@ -12,10 +12,17 @@
 namespace cpfit {
 namespace {
 
+/// Tests run at the same time, each in its own process: a shared name would let one read what another writes.
+std::filesystem::path own_path(const std::string& name) {
+  return std::filesystem::path(testing::TempDir()) / (name + "_" + std::to_string(::getpid()) + ".csv");
+}
+
 KernelTable read(const std::string& text) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "kernel_table_test.csv";
+  const std::filesystem::path path = own_path("kernel_table_test");
   std::ofstream(path) << text;
-  return read_kernel_table(path.string()).value();
+  KernelTable table = read_kernel_table(path.string()).value();
+  std::filesystem::remove(path);
+  return table;
 }
 
 TEST(KernelTable, ReadsAGemmAndSaysWhyARowIsNotUsed) {
@@ -73,7 +80,7 @@ TEST(KernelTable, BusRatesBecomeTimes) {
 }
 
 TEST(KernelTable, AnUnknownTableIsAProblemThatListsTheKnownOnes) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "kernel_table_unknown.csv";
+  const std::filesystem::path path = own_path("kernel_table_unknown");
   std::ofstream(path) << "a,b\n1,2\n";
   const Outcome<KernelTable> table = read_kernel_table(path.string());
   ASSERT_FALSE(table.ok());

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -306,7 +307,8 @@ TEST(Scenario, Models) {
 }
 
 TEST(Scenario, ConfigJsonIsFoundBesideTheScenario) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "cpfit_scenario_test";
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("cpfit_scenario_test_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "config.json")
       << R"({"model_type": "llama", "num_hidden_layers": 6, "hidden_size": 512, "intermediate_size": 1024,
