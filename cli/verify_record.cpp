@@ -48,7 +48,7 @@ VerifiedBlock to_record(const kernels::BlockReport& report) {
     record.parameter = report.worst().name;
     record.error = report.worst().error.normwise;
   }
-  record.limit = kernels::kBlockTolerance;
+  record.limit = report.tolerance;
   record.trouble = report.trouble;
   return record;
 }

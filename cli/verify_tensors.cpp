@@ -26,7 +26,7 @@ struct EmitArguments {
   std::vector<std::string> masks;
   std::string dtype = "bf16";
   std::int64_t length = 698;
-  std::int64_t window = 128;
+  std::int64_t window = 0;
   std::int32_t cp = 4, heads = 8, kv_heads = 2, head_dim = 64, v_dim = 0;
   bool force = false;
   bool json = false;
@@ -44,7 +44,7 @@ Outcome<kernels::EmitRequest> request_of(const EmitArguments& arguments) {
   kernels::EmitRequest request;
   request.masks = *masks;
   request.length = arguments.length;
-  request.window = arguments.window;
+  request.window = arguments.window > 0 ? arguments.window : arguments.length / 4;
   request.cp = arguments.cp;
   request.number = numbers->front();
   request.heads = {arguments.heads, arguments.kv_heads, arguments.head_dim,
@@ -159,7 +159,7 @@ std::string check_text(const Verification& verification, const std::vector<std::
             "\n";
   }
   std::string absent;
-  for (const std::string& name : not_run) absent += (absent.empty() ? "" : ", ") + name;
+  for (const std::string& name : report.not_run) absent += (absent.empty() ? "" : ", ") + name;
   if (!absent.empty()) text += wrapped("Not run (no folder got/): " + absent, 2) + "\n";
   text += fmt::format("{}: {} {}\n", verification.passed() ? styled("Passed", Style::kGood) : styled("Failed", Style::kBad),
                       verification.implementation, verification.implementation_version);
@@ -188,7 +188,7 @@ int run_check(const CheckArguments& arguments) {
     json["verification"] = id ? Json(static_cast<std::int64_t>(*id)) : Json(nullptr);
     print_json(json);
   } else {
-    std::string text = check_text(verification, report->not_run);
+    std::string text = check_text(verification, *report);
     if (id) text += fmt::format("Stored as verification {} in {}\n", static_cast<std::int64_t>(*id), arguments.database);
     write_result(text);
   }
@@ -203,8 +203,8 @@ void add_verify_tensors(CLI::App& verify, int& exit_code) {
   emit->add_option("folder", emitted->folder, "Folder to write, made when absent")->required()->check(file_name());
   emit->add_option("--mask", emitted->masks, "Only these masks: full, causal, window, documents")->delimiter(',');
   emit->add_option("--length", emitted->length, "Real tokens")->capture_default_str()->check(CLI::Range(8, 65536));
-  emit->add_option("--window", emitted->window, "Keys that a query of the window mask sees, itself included")
-      ->capture_default_str()
+  emit->add_option("--window", emitted->window,
+                   "Keys that a query of the window mask sees, itself included; default: a quarter of the length")
       ->check(CLI::Range(1, 65536));
   emit->add_option("--cp", emitted->cp, "Degree that lengths are padded for and cut over")
       ->capture_default_str()

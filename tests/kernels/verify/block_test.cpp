@@ -34,6 +34,42 @@ TEST(VerifyBlock, GradientsAreFiniteDifferences) {
   }
 }
 
+TEST(VerifyBlock, AgreesWithAnIndependentFramework) {
+  // The block of `cpfit verify emit` (cp 4), written in JAX 0.10.2 from the folder's README.txt alone, differentiated by jax.grad
+  // in fp64: its loss, and the Euclidean norm of each gradient.
+  const std::vector<std::pair<std::string, double>> norms = {{"embedding", 0.26345394786836585},
+                                                             {"layer0.norm_attention", 0.159666045652068},
+                                                             {"layer0.query", 0.47659261006505405},
+                                                             {"layer0.key", 0.4354704422698057},
+                                                             {"layer0.value", 0.6609896777539689},
+                                                             {"layer0.output", 0.8072847075540527},
+                                                             {"layer0.norm_mlp", 0.18872288693277883},
+                                                             {"layer0.gate", 0.5713625183617649},
+                                                             {"layer0.up", 0.5094581805440414},
+                                                             {"layer0.down", 0.6261893859909443},
+                                                             {"layer1.norm_attention", 0.12632669706256155},
+                                                             {"layer1.query", 0.24607194549046302},
+                                                             {"layer1.key", 0.2728528761418334},
+                                                             {"layer1.value", 0.4124431551530422},
+                                                             {"layer1.output", 0.46099327963371695},
+                                                             {"layer1.norm_mlp", 0.08706489271327617},
+                                                             {"layer1.gate", 0.3138157671899808},
+                                                             {"layer1.up", 0.2843718434930955},
+                                                             {"layer1.down", 0.3545197886521351},
+                                                             {"norm_final", 0.302832123217018},
+                                                             {"head", 0.8349010634075983}};
+  const BlockSize size;
+  const BlockResult result = unsharded_block(block_case("te_p2p", 4, Fault::kNone), size, suite_parameters(size));
+  EXPECT_NEAR(result.loss, 4.12973972154017, 1e-12);
+  ASSERT_EQ(result.gradients.size(), norms.size());
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    EXPECT_EQ(result.gradients[i].name, norms[i].first);
+    double squares = 0;
+    for (const double value : result.gradients[i].matrix.values) squares += value * value;
+    EXPECT_NEAR(std::sqrt(squares), norms[i].second, 1e-13) << norms[i].first;
+  }
+}
+
 TEST(VerifyBlock, EveryMethodAgreesWithTheWholeModelByParameter) {
   const std::vector<Case> cases = block_cases();
   EXPECT_GE(cases.size(), 20u) << "12 methods at cp 2 and 4, less what heads forbid";
