@@ -71,9 +71,10 @@ find_path(CPFIT_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h
   HINTS ${CPFIT_CUDNN_FRONTEND} ${CPFIT_CUDNN_FRONTEND}/include ${CPFIT_CUDNN_INCLUDE})
 if(CPFIT_CUDNN_INCLUDE AND CPFIT_CUDNN_LIBRARY AND CPFIT_CUDNN_FRONTEND_INCLUDE)
   set(CPFIT_CUDNN_FOUND TRUE)
+  # The frontend is headers only, and compiles small kernels of its own at run time.
   add_library(cpfit_cudnn INTERFACE IMPORTED)
   target_include_directories(cpfit_cudnn SYSTEM INTERFACE "${CPFIT_CUDNN_INCLUDE}" "${CPFIT_CUDNN_FRONTEND_INCLUDE}")
-  target_link_libraries(cpfit_cudnn INTERFACE "${CPFIT_CUDNN_LIBRARY}")
+  target_link_libraries(cpfit_cudnn INTERFACE "${CPFIT_CUDNN_LIBRARY}" CUDA::nvrtc)
 else()
   message(STATUS "cuDNN's attention is not built: it needs cudnn.h, libcudnn and cudnn_frontend.h (set CPFIT_CUDNN_FRONTEND)")
 endif()
