@@ -143,7 +143,7 @@ Verification record_of(const kernels::CheckReport& report, const CheckArguments&
   return verification;
 }
 
-std::string check_text(const Verification& verification, const std::vector<std::string>& not_run) {
+std::string check_text(const Verification& verification, const kernels::CheckReport& report) {
   std::string text;
   for (const VerifiedCase& one : verification.cases) {
     text +=
