@@ -145,9 +145,10 @@ Verification record_of(const kernels::CheckReport& report, const CheckArguments&
 
 std::string check_text(const Verification& verification, const kernels::CheckReport& report) {
   std::string text;
-  for (const VerifiedCase& one : verification.cases) {
+  for (std::size_t i = 0; i < verification.cases.size(); ++i) {
+    const VerifiedCase& one = verification.cases[i];
     text +=
-        fmt::format("{}: {} ({}, {}, cp {})\n", one.mask,
+        fmt::format("{}: {} ({}, {}, cp {})\n", report.cases[i].verified.name,
                     one.passed ? styled("passed", Style::kGood) : styled("failed", Style::kBad), one.shape, one.dtype, one.cp);
     text += errors_text(one, false) + "\n";
   }
@@ -161,8 +162,9 @@ std::string check_text(const Verification& verification, const kernels::CheckRep
   std::string absent;
   for (const std::string& name : report.not_run) absent += (absent.empty() ? "" : ", ") + name;
   if (!absent.empty()) text += wrapped("Not run (no folder got/): " + absent, 2) + "\n";
-  text += fmt::format("{}: {} {}\n", verification.passed() ? styled("Passed", Style::kGood) : styled("Failed", Style::kBad),
-                      verification.implementation, verification.implementation_version);
+  text += fmt::format("{}: {}{}{}\n", verification.passed() ? styled("Passed", Style::kGood) : styled("Failed", Style::kBad),
+                      verification.implementation, verification.implementation_version.empty() ? "" : " ",
+                      verification.implementation_version);
   return text;
 }
 
