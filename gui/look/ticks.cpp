@@ -23,14 +23,6 @@ std::vector<double> nice_ticks(double low, double high, int wanted) {
   return ticks;
 }
 
-TimeUnit time_unit(Seconds length) {
-  const double seconds = std::abs(length.value());
-  if (seconds >= 1.0) return {1.0, QStringLiteral("s")};
-  if (seconds >= 1e-3) return {1e-3, QStringLiteral("ms")};
-  if (seconds >= 1e-6) return {1e-6, QStringLiteral("µs")};
-  return {1e-9, QStringLiteral("ns")};
-}
-
 QString tick_text(double value, double step) {
   const int decimals = step > 0.0 ? std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 9) : 0;
   return QString::number(value, 'f', decimals);

@@ -1,23 +1,14 @@
-// Places of an axis' ticks, and the unit in which an axis prints: pure.
+// Places and texts of an axis' ticks: pure.
 #pragma once
 
 #include <QString>
 #include <cstdint>
 #include <vector>
 
-#include "model/quantity/units.h"
-
 namespace cpfit::gui {
 
 /// 1, 2 or 5 times a power of ten apart, all within [low, high], about `wanted` of them; empty when the range is.
 [[nodiscard]] std::vector<double> nice_ticks(double low, double high, int wanted);
-
-/// The unit a time axis of that length is printed in, said once in its title.
-struct TimeUnit {
-  double seconds = 1.0;  // of one unit
-  QString name;          // "s", "ms", "µs"
-};
-[[nodiscard]] TimeUnit time_unit(Seconds length);
 
 /// A tick's number in a unit: as many decimals as `step` between ticks needs.
 [[nodiscard]] QString tick_text(double value, double step);
