@@ -183,8 +183,12 @@ DevicePeaks peaks_of(const Gpu& gpu) {
   DevicePeaks peaks;
   peaks.sm_count = gpu.sm_count;
   peaks.hbm = gpu.hbm.value();
-  peaks.math = {gpu.bf16.value() > 0 ? gpu.bf16.value() : gpu.fp16.value(), gpu.fp8.value(), gpu.fp8.value(), gpu.fp8.value(),
-                gpu.fp4.value()};
+  peaks.math = {gpu.bf16.value() > 0 ? gpu.bf16.value() : gpu.fp16.value(),
+                gpu.fp8.value(),
+                gpu.fp8.value(),
+                gpu.fp8.value(),
+                gpu.fp4.value(),
+                gpu.fp32.value()};
   return peaks;
 }
 

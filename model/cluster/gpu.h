@@ -29,6 +29,7 @@ struct Gpu {
   std::string source;
   std::int32_t scale_up_links = 0;  // NVLinks or xGMI links that make up `scale_up`
   bool assumed = false;             // some field rests on no read source
+  FlopsPerSecond fp32;              // best measured, of a processor that computes in fp32; 0 for the GPUs of the data sheets
 };
 
 [[nodiscard]] std::vector<Gpu> gpu_presets();

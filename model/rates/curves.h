@@ -23,8 +23,10 @@ struct FitQuality {
   std::int64_t held_out = 0;  // rows kept out for the errors below (the final coefficients use all rows)
   double median_error = 0;    // |predicted / measured - 1|, median over the rows kept out
   double p90_error = 0;
+  double noise = 0;  // relative spread of repeated measurements, median over the rows; 0 where the source does not tell
   Evidence evidence = Evidence::kFitted;
   std::string source;
+  friend bool operator==(const FitQuality&, const FitQuality&) = default;
 };
 
 /// One standard deviation, relative: from the median where errors are normal, from the tail where they are not.
@@ -99,8 +101,8 @@ struct LinkCurve {
 /// What a curve needs to know of the device.
 struct DevicePeaks {
   double sm_count = 132;
-  double hbm = 3.35e12;                            // bytes/s
-  std::array<double, 5> math{989e12, 0, 0, 0, 0};  // FLOP/s, indexed by MathKind; 0 where unsupported
+  double hbm = 3.35e12;                               // bytes/s
+  std::array<double, 6> math{989e12, 0, 0, 0, 0, 0};  // FLOP/s, indexed by MathKind; 0 where unsupported
 };
 
 // The curves themselves, seconds.
@@ -127,6 +129,8 @@ struct DevicePeaks {
       return 1.0 + 1.0 / 32;
     case MathKind::kNvfp4:
       return 0.5 + 1.0 / 16;
+    case MathKind::kFp32:
+      return 4.0;
   }
   return 2.0;
 }

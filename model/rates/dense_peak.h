@@ -19,6 +19,8 @@ namespace cpfit {
     case MathKind::kFp8Block:
     case MathKind::kMxfp8:
       return gpu.fp8;
+    case MathKind::kFp32:
+      return gpu.fp32;
   }
   return gpu.bf16;
 }

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "model/rates/overlay.h"
+
 namespace cpfit {
 
 namespace {
@@ -80,7 +82,9 @@ void choose_attention(GpuRates& rates, const RateTables& tables, MathKind math, 
     if (r.pass != pass) return -1.0;
     if (r.math != math && r.math != MathKind::kBf16) return -1.0;
     if (r.math != MathKind::kBf16 && !supported) return -1.0;
-    const double other = r.library == library ? 0.0 : (r.library == AttentionLibrary::kTrtllm ? 1.9 : 1.5);
+    // Our own kernels are far from any library's speed: they stand in only where nothing else does.
+    const double foreign = r.library == AttentionLibrary::kOwn ? 50.0 : r.library == AttentionLibrary::kTrtllm ? 1.9 : 1.5;
+    const double other = r.library == library ? 0.0 : foreign;
     return donor_cost(tables, rates, r.gpu) + other + (r.math == math ? 0.0 : 10.0);
   });
   if (row == nullptr) return;
@@ -108,7 +112,8 @@ std::string pcie_name(BytesPerSecond rate) {
 std::string link_name(const Gpu& gpu, LinkClass link) {
   switch (link) {
     case LinkClass::kNvlink:
-      return gpu.scale_up_link.starts_with("nvlink") ? gpu.scale_up_link : "nvlink4";
+      // The links of a calibrated host ("shared memory", "tcp") stand here under their own names.
+      return gpu.scale_up_link.empty() || gpu.scale_up_link.starts_with("xgmi") ? "nvlink4" : gpu.scale_up_link;
     case LinkClass::kXgmi:
       return "xgmi3";
     case LinkClass::kPcie:
@@ -191,7 +196,7 @@ void choose_training(GpuRates& rates, const RateTables& tables) {
   }
 }
 
-void choose_overheads(GpuRates& rates, const RateTables& tables) {
+void choose_overheads(GpuRates& rates, const RateTables& tables, const Gpu& gpu) {
   int best = -1;
   for (const LaunchRow& row : tables.launch) {
     if (!row.generation.empty() && generation_rank(row.generation) != generation_rank(rates.generation)) continue;
@@ -203,10 +208,12 @@ void choose_overheads(GpuRates& rates, const RateTables& tables) {
   }
   static constexpr std::string_view kFamilies[kLinkClasses] = {"nvlink", "xgmi", "pcie", "socket", "nic", "nic", "local"};
   for (std::size_t index = 0; index < kLinkClasses; ++index) {
+    const bool own_name = index == static_cast<std::size_t>(LinkClass::kNvlink) && gpu.generation == "host";
+    const std::string_view family = own_name ? std::string_view(gpu.scale_up_link) : kFamilies[index];
     rates.overlap[index] = 1.0;
     best = -1;
     for (const OverlapRow& row : tables.overlap) {
-      if (row.link != kFamilies[index]) continue;
+      if (row.link != family) continue;
       if (!row.generation.empty() && generation_rank(row.generation) != generation_rank(rates.generation)) continue;
       const int keys = row.generation.empty() ? 0 : 1;
       if (keys <= best) continue;
@@ -224,13 +231,22 @@ int generation_rank(std::string_view generation) {
     if (c != '_' && c != '-' && c != ' ') plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   }
   // Blackwell Ultra shares Blackwell's kernels and collectives: the same rank, so that one stands in for the other.
-  static constexpr std::pair<std::string_view, int> kRanks[] = {{"volta", 0},  {"ampere", 2},    {"ada", 3},
-                                                                {"hopper", 4}, {"blackwell", 6}, {"blackwellultra", 6},
-                                                                {"cdna2", 2},  {"cdna3", 4}};
+  static constexpr std::pair<std::string_view, int> kRanks[] = {
+      {"volta", 0},          {"ampere", 2}, {"ada", 3},   {"hopper", 4}, {"blackwell", 6},
+      {"blackwellultra", 6}, {"cdna2", 2},  {"cdna3", 4}, {"host", -100}};  // a processor and a GPU never stand in for each other
   for (const auto& [name, rank] : kRanks) {
     if (plain == name) return rank;
   }
   return 4;  // unknown: as Hopper, the middle of what was measured
+}
+
+std::vector<std::string> links_of(const Gpu& gpu) {
+  std::vector<std::string> names;
+  for (std::size_t index = 0; index < kLinkClasses; ++index) {
+    std::string name = link_name(gpu, static_cast<LinkClass>(index));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  return names;
 }
 
 GpuRates assemble_gpu_rates(const RateTables& tables, const Gpu& gpu) {
@@ -239,8 +255,12 @@ GpuRates assemble_gpu_rates(const RateTables& tables, const Gpu& gpu) {
   rates.generation = gpu.generation;
   rates.peaks.sm_count = gpu.sm_count > 0 ? gpu.sm_count : 132;
   rates.peaks.hbm = gpu.hbm.value();
-  rates.peaks.math = {gpu.bf16.value() > 0 ? gpu.bf16.value() : gpu.fp16.value(), gpu.fp8.value(), gpu.fp8.value(),
-                      gpu.fp8.value(), gpu.fp4.value()};
+  rates.peaks.math = {gpu.bf16.value() > 0 ? gpu.bf16.value() : gpu.fp16.value(),
+                      gpu.fp8.value(),
+                      gpu.fp8.value(),
+                      gpu.fp8.value(),
+                      gpu.fp4.value(),
+                      gpu.fp32.value()};
   for (std::size_t math = 0; math < kMathKinds; ++math) {
     choose_gemm(rates, tables, static_cast<MathKind>(math));
     for (std::size_t library = 0; library < kLibraries; ++library) {
@@ -253,7 +273,7 @@ GpuRates assemble_gpu_rates(const RateTables& tables, const Gpu& gpu) {
   choose_memory(rates, tables);
   choose_links(rates, tables, gpu);
   choose_training(rates, tables);
-  choose_overheads(rates, tables);
+  choose_overheads(rates, tables, gpu);
   return rates;
 }
 

@@ -11,7 +11,7 @@
 
 namespace cpfit {
 
-inline constexpr std::size_t kMathKinds = 5, kLibraries = 4, kPasses = 2, kCollectives = 5, kLinkClasses = 7;
+inline constexpr std::size_t kMathKinds = 6, kLibraries = 5, kPasses = 2, kCollectives = 5, kLinkClasses = 7;
 
 /// A curve and how far it may be trusted on this GPU.
 template <class Curve>

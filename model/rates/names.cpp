@@ -11,16 +11,18 @@ namespace {
 template <class Value, std::size_t N>
 using Names = std::array<std::pair<Value, std::string_view>, N>;
 
-constexpr Names<MathKind, 5> kMath{{{MathKind::kBf16, "bf16"},
+constexpr Names<MathKind, 6> kMath{{{MathKind::kBf16, "bf16"},
                                     {MathKind::kFp8Tensor, "fp8_tensor"},
                                     {MathKind::kFp8Block, "fp8_block"},
                                     {MathKind::kMxfp8, "mxfp8"},
-                                    {MathKind::kNvfp4, "nvfp4"}}};
+                                    {MathKind::kNvfp4, "nvfp4"},
+                                    {MathKind::kFp32, "fp32"}}};
 constexpr Names<AttentionPass, 2> kPass{{{AttentionPass::kForward, "forward"}, {AttentionPass::kBackward, "backward"}}};
-constexpr Names<AttentionLibrary, 4> kLibrary{{{AttentionLibrary::kCudnn, "cudnn"},
+constexpr Names<AttentionLibrary, 5> kLibrary{{{AttentionLibrary::kCudnn, "cudnn"},
                                                {AttentionLibrary::kFlash2, "flash2"},
                                                {AttentionLibrary::kFlash3, "flash3"},
-                                               {AttentionLibrary::kTrtllm, "trtllm"}}};
+                                               {AttentionLibrary::kTrtllm, "trtllm"},
+                                               {AttentionLibrary::kOwn, "own"}}};
 constexpr Names<CollectiveKind, 5> kCollective{{{CollectiveKind::kAllGather, "all_gather"},
                                                 {CollectiveKind::kReduceScatter, "reduce_scatter"},
                                                 {CollectiveKind::kAllReduce, "all_reduce"},

@@ -47,7 +47,7 @@ double at_ranks(const CollectiveCurve& curve, CollectiveKind kind, double rate, 
 struct RateSet::Body {
   RateTables tables;
   // A GPU is assembled when first asked for; the key holds what assembly reads, so that an edited GPU is another one.
-  using Key = std::tuple<std::string, std::string, std::string, double, double, double, double, std::int32_t, double>;
+  using Key = std::tuple<std::string, std::string, std::string, double, double, double, double, double, std::int32_t, double>;
   std::mutex mutex;
   std::map<Key, GpuRates> known;  // nodes stay in place: references handed out remain valid
 };
@@ -60,19 +60,23 @@ RateSet& RateSet::operator=(RateSet&&) noexcept = default;
 Outcome<RateSet> RateSet::parse(std::string_view toml_text) {
   Outcome<RateTables> tables = parse_rate_tables(toml_text);
   if (!tables) return tables.problems();
+  return from_tables(std::move(tables).value());
+}
+
+Outcome<RateSet> RateSet::from_tables(RateTables tables, const std::string& origin) {
   bool gemm = false, forward = false, backward = false;
-  for (const GemmRow& row : tables->gemm) gemm |= row.math == MathKind::kBf16;
-  for (const AttentionRow& row : tables->attention) {
+  for (const GemmRow& row : tables.gemm) gemm |= row.math == MathKind::kBf16;
+  for (const AttentionRow& row : tables.attention) {
     forward |= row.math == MathKind::kBf16 && row.pass == AttentionPass::kForward;
     backward |= row.math == MathKind::kBf16 && row.pass == AttentionPass::kBackward;
   }
-  if (!gemm || !forward || !backward || tables->memory.empty() || tables->link.empty()) {
-    return Problem{"rates.incomplete", "rates.toml", "needs bf16 gemm, bf16 attention forward and backward, memory and link rows",
+  if (!gemm || !forward || !backward || tables.memory.empty() || tables.link.empty()) {
+    return Problem{"rates.incomplete", origin, "needs bf16 gemm, bf16 attention forward and backward, memory and link rows",
                    "generate it with: cpfit calibrate fit"};
   }
   RateSet set;
-  set.version_ = tables->version;
-  set.body_->tables = std::move(tables).value();
+  set.version_ = tables.version;
+  set.body_->tables = std::move(tables);
   return set;
 }
 
@@ -86,8 +90,8 @@ RateSet RateSet::defaults() {
 }
 
 const GpuRates& RateSet::of(const Gpu& gpu) const {
-  const Body::Key key{gpu.name,        gpu.generation,  gpu.scale_up_link, gpu.bf16.value(), gpu.fp8.value(),
-                      gpu.fp4.value(), gpu.hbm.value(), gpu.sm_count,      gpu.pcie.value()};
+  const Body::Key key{gpu.name,        gpu.generation,   gpu.scale_up_link, gpu.bf16.value(), gpu.fp8.value(),
+                      gpu.fp4.value(), gpu.fp32.value(), gpu.hbm.value(),   gpu.sm_count,     gpu.pcie.value()};
   const std::lock_guard lock(body_->mutex);
   const auto found = body_->known.find(key);
   if (found != body_->known.end()) return found->second;

@@ -15,9 +15,9 @@
 
 namespace cpfit {
 
-enum class MathKind : std::uint8_t { kBf16, kFp8Tensor, kFp8Block, kMxfp8, kNvfp4 };
+enum class MathKind : std::uint8_t { kBf16, kFp8Tensor, kFp8Block, kMxfp8, kNvfp4, kFp32 };  // kFp32: processors (host backend)
 enum class AttentionPass : std::uint8_t { kForward, kBackward };
-enum class AttentionLibrary : std::uint8_t { kCudnn, kFlash2, kFlash3, kTrtllm };
+enum class AttentionLibrary : std::uint8_t { kCudnn, kFlash2, kFlash3, kTrtllm, kOwn };  // kOwn: cpfit-bench's own kernels
 enum class CollectiveKind : std::uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kSendRecv };
 enum class Evidence : std::uint8_t { kMeasured, kFitted, kAssumed };  // where a number comes from
 
@@ -46,6 +46,9 @@ struct AttentionShape {
   bool deterministic = false;       // backward with a fixed order of additions
 };
 
+/// Every table of rates.toml; defined in rates/rate_tables.h.
+struct RateTables;
+
 /// The coefficients of one GPU, opaque to callers; defined in rates/gpu_rates.cpp's companion header gpu_rates.h.
 struct GpuRates;
 
@@ -58,6 +61,8 @@ class RateSet {
 
   /// Reads rates.toml text. Problems name the table and key.
   [[nodiscard]] static Outcome<RateSet> parse(std::string_view toml_text);
+  /// The same from tables; `origin` stands in the problem.
+  [[nodiscard]] static Outcome<RateSet> from_tables(RateTables tables, const std::string& origin = "rates.toml");
   /// The embedded default (model/presets/rates.toml).
   [[nodiscard]] static RateSet defaults();
   [[nodiscard]] const std::string& version() const { return version_; }

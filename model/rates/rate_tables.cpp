@@ -48,6 +48,7 @@ class Row {
     quality.held_out = static_cast<std::int64_t>(number_or("held_out", 0));
     quality.median_error = number("median_error");
     quality.p90_error = number("p90_error");
+    quality.noise = number_or("noise", 0);
     quality.evidence = one_of("evidence", evidence_named);
     quality.source = text("source");
     return quality;
@@ -72,7 +73,8 @@ FittedDevice read_device(const Row& row) {
   device.peaks.sm_count = row.number("sm_count");
   device.peaks.hbm = row.number("hbm_gb_per_s") * 1e9;
   const double fp8 = row.number("fp8_tflops") * 1e12;
-  device.peaks.math = {row.number("bf16_tflops") * 1e12, fp8, fp8, fp8, row.number("fp4_tflops") * 1e12};
+  device.peaks.math = {row.number("bf16_tflops") * 1e12,        fp8, fp8, fp8, row.number("fp4_tflops") * 1e12,
+                       row.number_or("fp32_tflops", 0.0) * 1e12};
   return device;
 }
 
@@ -157,6 +159,7 @@ CollectiveRow read_collective(const Row& row, Problems& problems) {
     curve.pieces[static_cast<std::size_t>(curve.piece_count++)] = {at(0), at(1), at(2) * 1e-6, at(3)};
   }
   curve.quality = row.quality();
+  collective.raw = row.number_or("raw_gb_per_s", 0.0) * 1e9;
   return collective;
 }
 

@@ -45,6 +45,7 @@ struct CollectiveRow {
   std::string link;  // link name: "nvlink4", "nic"
   CollectiveKind kind = CollectiveKind::kAllReduce;
   CollectiveCurve curve;
+  double raw = 0;  // bytes/s that the shares refer to, where no data sheet gives the link's rate (a calibrated host); else 0
 };
 
 struct LinkRow {

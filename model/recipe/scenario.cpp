@@ -97,6 +97,16 @@ Outcome<Scenario> read_scenario(const std::string& text, const std::string& path
   if (const toml::table* table = top.table("requirements")) {
     result.requirements = scenario::read_requirements(*table, cluster, reading);
   }
+  if (const toml::table* table = top.table("software")) {
+    Section section(*table, "software", reading);
+    StatedSoftware& software = result.software;
+    for (const auto& [key, version] :
+         {std::pair("driver", &software.driver), std::pair("cuda", &software.cuda), std::pair("nccl", &software.nccl),
+          std::pair("cudnn", &software.cudnn), std::pair("mpi", &software.mpi)}) {
+      *version = section.text(key).value_or("");
+    }
+    section.finish();
+  }
   top.finish();
   if (!reading.problems.empty()) return reading.problems;
 

@@ -34,6 +34,11 @@ struct Requirements {
       0.05;  // a smaller CP degree may be this much slower than the fastest feasible recipe and still ship
 };
 
+/// Versions that the scenario's cluster runs, as far as it states them: a calibration made under others is stale.
+struct StatedSoftware {
+  std::string driver, cuda, nccl, cudnn, mpi;
+};
+
 /// A file that the scenario names (config.json, topology file), as read: part of what a run is computed from.
 struct ScenarioInput {
   std::string path;
@@ -48,6 +53,7 @@ struct Scenario {
   Recipe base;  // what holds where neither the search nor a command line says otherwise: [recipe], axes of one value, precision
   SearchSpace search;
   Requirements requirements;
+  StatedSoftware software;
   std::string text;  // the file as read, stored with the run
   std::string path;
   std::vector<ScenarioInput> inputs;  // files the scenario names
