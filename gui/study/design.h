@@ -1,0 +1,24 @@
+// What a person designs: the question (a scenario) and the recipe tried on it. A value: edits make a new one.
+#pragma once
+
+#include <memory>
+
+#include "model/recipe/scenario.h"
+
+namespace cpfit::gui {
+
+struct Design {
+  std::shared_ptr<const Scenario> scenario;
+  Recipe recipe;
+  [[nodiscard]] bool empty() const { return scenario == nullptr; }
+  [[nodiscard]] const Training& training() const { return scenario->training; }
+};
+
+/// Whether two designs ask the same question: model, cluster, sequence, batch. Only then may their figures be compared.
+[[nodiscard]] bool same_question(const Scenario& a, const Scenario& b);
+
+/// The recipe a scenario opens with before anything is searched: its own degrees where they fill the cluster, else tp as wide as
+/// its search and the node allow, and what is left on cp as far as the batch needs no replica of it, then dp. Deterministic.
+[[nodiscard]] Recipe opening_recipe(const Scenario& scenario);
+
+}  // namespace cpfit::gui

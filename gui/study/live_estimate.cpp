@@ -1,0 +1,272 @@
+#include "gui/study/live_estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/look/figures.h"
+#include "model/cluster/topology.h"
+#include "sim/plan/explain.h"
+#include "sim/plan/plan.h"
+#include "sim/schedule/step_size.h"
+#include "sim/timeline/lanes.h"
+
+namespace cpfit::gui {
+
+namespace {
+
+constexpr int kQuietMs = 30;
+constexpr int kPauseMs = 150;
+/// Activities up to which a step is simulated without being asked: about half a second.
+constexpr std::int64_t kSimulatedUnasked = 600'000;
+/// Activities of about 150 bytes each: 2.5 GB.
+constexpr std::int64_t kLargestProgram = 16'000'000;
+constexpr std::int64_t kLargestMemory = 2'000'000;
+constexpr std::int64_t kShortest = 4096, kLongest = std::int64_t{1} << 20;
+
+[[noreturn]] void refuse(const Problems& problems) { throw Error(to_text(problems.front())); }
+
+Workbench bench_of(const Design& design, const RateSet& rates) {
+  Outcome<Workbench> bench = Workbench::build(*design.scenario, rates);
+  if (!bench.ok()) refuse(bench.problems());
+  return std::move(bench).value();
+}
+
+std::vector<timeline::RankPlace> places_of(const StepTimeline& step, const Cluster& cluster) {
+  std::vector<timeline::RankPlace> places;
+  const schedule::SimulatedRanks& ranks = step.step->ranks;
+  for (std::int32_t rank = 0; rank < ranks.count(); ++rank) {
+    timeline::RankPlace place;
+    const std::int64_t global = ranks.global(rank);
+    place.node = static_cast<std::int32_t>(global / cluster.gpus_per_node);
+    place.rank = static_cast<std::int32_t>(global);
+    place.stage = ranks.coordinate(rank).pp;
+    places.push_back(place);
+  }
+  return places;
+}
+
+std::vector<std::string> names_of_links(const Topology& topology) {
+  std::vector<std::string> names;
+  const auto name = [&](std::int32_t vertex) -> const std::string& {
+    return topology.vertices()[static_cast<std::size_t>(vertex)].name;
+  };
+  for (const Link& link : topology.links()) names.push_back(name(link.from) + " -> " + name(link.to));
+  return names;
+}
+
+bool same_design(const Design& a, const Design& b) { return a.scenario == b.scenario && a.recipe == b.recipe; }
+
+}  // namespace
+
+std::shared_ptr<const SimulatedStep> simulate(const Design& design, const RateSet& rates) {
+  Workbench bench = bench_of(design, rates);
+  auto simulated = std::make_shared<SimulatedStep>();
+  simulated->design = design;
+  const Training& training = design.training();
+  if (const Problems broken = explain_violations(bench.legality(training, design.recipe)); !broken.empty()) refuse(broken);
+  bench.prepare(design.recipe);
+  const std::int64_t size = schedule::estimated_activities(bench.context(training), design.recipe, {});
+  if (size > kLargestProgram) {
+    throw Error(
+        fmt::format("the step would have about {} million activities, more than {} million; a smaller global batch has "
+                    "fewer micro-batches, which are all alike",
+                    size / 1'000'000, kLargestProgram / 1'000'000));
+  }
+  Outcome<StepTimeline> ran = step_timeline(bench, training, design.recipe, {});
+  if (!ran.ok()) refuse(ran.problems());
+  simulated->now = std::move(ran).value();
+  simulated->lanes = timeline::timeline_of(simulated->now.history());
+  for (const timeline::RankAnswer& rank : simulated->now.answer.ranks) timeline::mark_exposed(simulated->lanes, rank);
+  simulated->places = places_of(simulated->now, design.scenario->cluster);
+  simulated->link_names = names_of_links(*design.scenario->cluster.topology);
+  if (size <= kLargestMemory) simulated->memory = step_memory(bench, training, simulated->now);
+  return simulated;
+}
+
+LiveEstimate::LiveEstimate(StudyDocument& document, Jobs& jobs, std::shared_ptr<const RateSet> rates, QObject* parent)
+    : QObject(parent), document_(document), jobs_(jobs), rates_(rates), estimator_(std::move(rates)) {
+  for (QTimer* timer : {&quiet_, &pause_}) timer->setSingleShot(true);
+  quiet_.setInterval(kQuietMs);
+  pause_.setInterval(kPauseMs);
+  connect(&quiet_, &QTimer::timeout, this, [this] {
+    if (!estimate_.legal()) return;
+    const Outcome<Workbench*> bench = estimator_.bench(estimate_.design);
+    const std::int64_t size =
+        schedule::estimated_activities((*bench)->context(estimate_.design.training()), estimate_.design.recipe, {});
+    if (size <= kSimulatedUnasked) {
+      simulate_now();
+    } else {
+      simulation_trouble_ = tr("A step of about %1 activities takes a while: press Ctrl+R to simulate it.").arg(count_text(size));
+      emit simulation_changed();
+    }
+  });
+  connect(&pause_, &QTimer::timeout, this, [this] {
+    start_search();
+    start_sweep();
+    start_levers();
+  });
+  connect(&document_, &StudyDocument::opened_changed, this, [this] {
+    simulation_.reset();
+    search_.reset();
+    sweep_.reset();
+    control_.reset();
+    levers_.clear();
+    for (const char* channel : {"simulate", "search", "sweep", "levers"}) jobs_.stop_channel(QLatin1String(channel));
+    if (!document_.is_open()) {
+      quiet_.stop();
+      pause_.stop();
+      estimate_ = {};
+      emit estimate_changed();
+    }
+    emit search_changed();
+    emit sweep_changed();
+    emit levers_changed();
+    emit simulation_changed();
+  });
+  connect(&jobs_, &Jobs::ended, this, [this](const QString& channel, JobState state, const QString& sentence) {
+    if (channel != QLatin1String("simulate") || state == JobState::kDone) return;
+    simulation_trouble_ = state == JobState::kFailed ? sentence : QString();
+    emit simulation_changed();
+  });
+  connect(&document_, &StudyDocument::design_changed, this, &LiveEstimate::react);
+}
+
+void LiveEstimate::refresh() {
+  const bool comparable = search_ && document_.is_open() && same_question(*search_->scenario, *document_.design().scenario);
+  control_ = comparable && search_->plan.has_control ? std::optional(search_->plan.control) : std::nullopt;
+  estimate_ = estimator_.estimate(document_.design(), control_);
+  emit estimate_changed();
+}
+
+void LiveEstimate::react() {
+  if (!document_.is_open()) return;
+  simulation_trouble_.clear();
+  jobs_.stop_channel(QStringLiteral("simulate"));
+  refresh();
+  if (!estimate_.legal()) emit simulation_changed();
+  quiet_.start();
+  pause_.start();
+}
+
+std::vector<Variation> LiveEstimate::vary(std::string_view key) {
+  return document_.is_open() ? estimator_.vary(document_.design(), key, document_.derived()) : std::vector<Variation>{};
+}
+
+bool LiveEstimate::simulation_is_current() const { return simulation_ && same_design(simulation_->design, document_.design()); }
+bool LiveEstimate::levers_are_current() const { return same_design(levers_of_, document_.design()); }
+
+bool LiveEstimate::is_busy() const {
+  if (quiet_.isActive() || pause_.isActive()) return true;
+  for (const char* channel : {"simulate", "search", "sweep", "levers"}) {
+    if (jobs_.is_running(QLatin1String(channel))) return true;
+  }
+  return false;
+}
+
+void LiveEstimate::simulate_now() {
+  if (!estimate_.legal()) return;
+  const Design design = document_.design();
+  jobs_.start(
+      QStringLiteral("simulate"), tr("Simulate the step"),
+      [design, rates = rates_](const std::atomic<bool>&) -> std::any { return simulate(design, *rates); },
+      [this](const std::any& result) {
+        simulation_ = std::any_cast<std::shared_ptr<const SimulatedStep>>(result);
+        simulation_trouble_.clear();
+        emit simulation_changed();
+        return tr("step %1 on the timeline").arg(time_text(simulation_->now.candidate.time.step()));
+      });
+}
+
+void LiveEstimate::start_search() {
+  const Design design = document_.design();
+  if (search_ && same_question(*search_->scenario, *design.scenario)) return;
+  const bool fresh = search_ == nullptr;
+  jobs_.start(
+      QStringLiteral("search"), tr("Search every recipe of the question"),
+      [design, rates = rates_](const std::atomic<bool>& stop) -> std::any {
+        PlanOptions options;
+        options.crossover = false;
+        options.timeline = false;
+        options.controls.stop = &stop;
+        Outcome<PlanResult> planned = plan(*design.scenario, *rates, options);
+        if (!planned.ok()) refuse(planned.problems());
+        auto answer = std::make_shared<SearchAnswer>();
+        answer->scenario = design.scenario;
+        answer->plan = std::move(planned).value();
+        return std::shared_ptr<const SearchAnswer>(std::move(answer));
+      },
+      [this, fresh](const std::any& result) {
+        search_ = std::any_cast<std::shared_ptr<const SearchAnswer>>(result);
+        const PlanResult& plan = search_->plan;
+        if (fresh && plan.ships) document_.start_from(plan.ship.recipe);
+        refresh();
+        emit search_changed();
+        return tr("%1 of %2 recipes are legal; %3")
+            .arg(count_text(plan.stats.legal), count_text(plan.stats.considered),
+                 plan.ships ? tr("one ships: %1").arg(text_of(to_text(plan.ship.recipe))) : tr("none ships"));
+      });
+}
+
+void LiveEstimate::start_sweep() {
+  const Design design = document_.design();
+  // CP does not matter: the sweep goes over it.
+  if (sweep_) {
+    Recipe a = sweep_->base, b = design.recipe;
+    a.cp = b.cp = 1;
+    if (a == b && search_ && same_question(*search_->scenario, *design.scenario) &&
+        sweep_->sequence == design.training().sequence.count())
+      return;
+  }
+  jobs_.start(
+      QStringLiteral("sweep"), tr("Sweep the sequence length"),
+      [design, rates = rates_](const std::atomic<bool>&) -> std::any {
+        auto sweep = std::make_shared<Sweep>();
+        sweep->base = design.recipe;
+        sweep->sequence = design.training().sequence.count();
+        sweep->cps = {1, 2, 4, 8, 16, 32};
+        if (std::ranges::find(sweep->cps, design.recipe.cp) == sweep->cps.end()) {
+          sweep->cps.push_back(design.recipe.cp);
+          std::ranges::sort(sweep->cps);
+        }
+        sweep->lengths = length_ladder(kShortest, std::max(kLongest, sweep->sequence), kShortest, 2);
+        if (std::ranges::find(sweep->lengths, sweep->sequence) == sweep->lengths.end()) {
+          sweep->lengths.push_back(sweep->sequence);
+          std::ranges::sort(sweep->lengths);
+        }
+        Scenario scenario = *design.scenario;
+        scenario.base = design.recipe;
+        sweep->points = controlled_sweep(scenario, *rates, design.recipe, sweep->cps, sweep->lengths);
+        return std::shared_ptr<const Sweep>(std::move(sweep));
+      },
+      [this](const std::any& result) {
+        sweep_ = std::any_cast<std::shared_ptr<const Sweep>>(result);
+        emit sweep_changed();
+        return tr("%1 points").arg(sweep_->points.size());
+      });
+}
+
+void LiveEstimate::start_levers() {
+  if (!estimate_.legal()) {
+    levers_.clear();
+    emit levers_changed();
+    return;
+  }
+  const Design design = document_.design();
+  if (same_design(levers_of_, design)) return;
+  const Candidate candidate = *estimate_.candidate;
+  jobs_.start(
+      QStringLiteral("levers"), tr("Look for other levers"),
+      [design, candidate, rates = rates_](const std::atomic<bool>&) -> std::any {
+        Workbench bench = bench_of(design, *rates);
+        return rank_levers(bench, design.training(), candidate);
+      },
+      [this, design](const std::any& result) {
+        levers_ = std::any_cast<std::vector<Lever>>(result);
+        levers_of_ = design;
+        emit levers_changed();
+        return tr("%1 changes").arg(levers_.size());
+      });
+}
+
+}  // namespace cpfit::gui

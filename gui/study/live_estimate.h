@@ -1,0 +1,103 @@
+// The consequence of every edit: closed form at once, the timeline behind it, and what a search knows of the question. Jobs are
+// numbered and the newest wins; a result that came too late is dropped; the last one stays visible meanwhile.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <QTimer>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gui/study/estimate.h"
+#include "gui/study/jobs.h"
+#include "gui/study/study_document.h"
+#include "sim/plan/lengths.h"
+#include "sim/plan/step_memory.h"
+#include "sim/plan/step_timeline.h"
+#include "sim/timeline/trace_export.h"
+
+namespace cpfit::gui {
+
+/// One step on the timeline, with what views need to draw it. Immutable, shared between views.
+struct SimulatedStep {
+  Design design;
+  StepTimeline now;
+  Timeline lanes;  // exposed tails marked
+  std::vector<timeline::RankPlace> places;
+  std::vector<std::string> link_names;
+  StepMemory memory;
+};
+
+/// What the equal-GPU search says of the question; belongs to a scenario with its training, not to a recipe.
+struct SearchAnswer {
+  std::shared_ptr<const Scenario> scenario;
+  PlanResult plan;
+};
+
+struct Sweep {
+  Recipe base;
+  std::int64_t sequence = 0;  // of the design it was made for
+  std::vector<std::int32_t> cps;
+  std::vector<std::int64_t> lengths;
+  std::vector<SweepPointOrReason> points;  // (cps, lengths)
+};
+
+class LiveEstimate : public QObject {
+  Q_OBJECT
+ public:
+  LiveEstimate(StudyDocument& document, Jobs& jobs, std::shared_ptr<const RateSet> rates, QObject* parent = nullptr);
+
+  [[nodiscard]] const Estimate& now() const { return estimate_; }
+  [[nodiscard]] Estimator& estimator() { return estimator_; }
+  [[nodiscard]] std::vector<Variation> vary(std::string_view key);
+
+  /// Null before the first; of an older design while one runs: simulation_is_current().
+  [[nodiscard]] const std::shared_ptr<const SimulatedStep>& simulation() const { return simulation_; }
+  [[nodiscard]] bool simulation_is_current() const;
+  [[nodiscard]] const QString& simulation_trouble() const { return simulation_trouble_; }
+  [[nodiscard]] const std::shared_ptr<const SearchAnswer>& search() const { return search_; }
+  [[nodiscard]] const std::shared_ptr<const Sweep>& sweep() const { return sweep_; }
+  /// Single changes that free memory or hide more, by gain; empty until computed.
+  [[nodiscard]] const std::vector<Lever>& levers() const { return levers_; }
+  [[nodiscard]] bool levers_are_current() const;
+
+  void simulate_now();
+  /// Whether anything still runs for the current design.
+  [[nodiscard]] bool is_busy() const;
+
+ signals:
+  void estimate_changed();    // closed form, at once
+  void simulation_changed();  // a new one, a stop, a failure
+  void search_changed();
+  void sweep_changed();
+  void levers_changed();
+
+ private:
+  void react();
+  void refresh();
+  void start_search();
+  void start_sweep();
+  void start_levers();
+  [[nodiscard]] const std::optional<Candidate>& control() const { return control_; }
+
+  StudyDocument& document_;
+  Jobs& jobs_;
+  std::shared_ptr<const RateSet> rates_;
+  Estimator estimator_;
+  Estimate estimate_;
+  QTimer quiet_, pause_;  // 30 ms of quiet start the simulation, 150 ms what concerns the question
+  std::shared_ptr<const SimulatedStep> simulation_;
+  QString simulation_trouble_;
+  std::shared_ptr<const SearchAnswer> search_;
+  std::shared_ptr<const Sweep> sweep_;
+  std::optional<Candidate> control_;
+  std::vector<Lever> levers_;
+  Design levers_of_;
+};
+
+/// Simulates a legal design; the body of the job. Throws Error with a sentence where it cannot.
+[[nodiscard]] std::shared_ptr<const SimulatedStep> simulate(const Design& design, const RateSet& rates);
+
+}  // namespace cpfit::gui
