@@ -85,7 +85,8 @@ AttentionCurve curve_of(const std::vector<double>& p, AttentionPass pass) {
 std::string shape_text(const AttentionMeasurement& a) {
   const AttentionShape& s = a.shape;
   return std::to_string(s.batch) + "," + std::to_string(s.q_len) + "," + std::to_string(s.heads) + "," +
-         std::to_string(s.kv_heads) + "," + std::to_string(s.head_dim) + "," + (s.causal ? "causal" : "dense");
+         std::to_string(s.kv_heads) + "," + std::to_string(s.head_dim) +
+         (s.kv_len == s.q_len ? "" : "x" + std::to_string(s.kv_len)) + "," + (s.causal ? "causal" : "dense");
 }
 
 void set_ranges(AttentionCurve& curve, const std::vector<const KernelMeasurement*>& rows, const std::vector<std::size_t>& used) {
@@ -116,7 +117,7 @@ AttentionFit fit_attention(const std::vector<const KernelMeasurement*>& rows, co
     if (a.pass != MeasuredPass::kBackward) forward_rows.push_back(i);
     if (a.pass != MeasuredPass::kForward) backward_rows.push_back(i);
     (a.shape.causal ? causal : dense) = true;
-    serving = serving || a.library == AttentionLibrary::kTrtllm;
+    serving = serving || a.serving || a.library == AttentionLibrary::kTrtllm;
   }
   const LogError error = [&](const std::vector<double>& p, std::size_t row) {
     const AttentionMeasurement& a = std::get<AttentionMeasurement>(rows[row]->what);
@@ -132,7 +133,10 @@ AttentionFit fit_attention(const std::vector<const KernelMeasurement*>& rows, co
   // Where no forward was measured the backward's share is relative to the forward's start value: only the product counts.
   const std::vector<FitParameter> parameters =
       parameters_for(!forward_rows.empty(), !backward_rows.empty(), serving, causal && dense);
-  const auto fit = [&](const std::vector<std::size_t>& fitted) { return fit_robustly(parameters, fitted, error).parameters; };
+  const std::vector<double> scales = scales_of(rows);
+  const auto fit = [&](const std::vector<std::size_t>& fitted) {
+    return fit_robustly(parameters, fitted, error, scales).parameters;
+  };
 
   AttentionFit result;
   const std::vector<double> p = fit(all_rows(rows.size()));
@@ -153,6 +157,7 @@ AttentionFit fit_attention(const std::vector<const KernelMeasurement*>& rows, co
         },
         quality);
     quality.rows = static_cast<std::int64_t>(used.size());
+    quality.noise = noise_of(rows);
     curve.quality = quality;
     set_ranges(curve, rows, used);
   };

@@ -8,6 +8,7 @@
 
 #include "calibrate/fit/fit_rates.h"
 #include "calibrate/fit/hold_out.h"
+#include "calibrate/fit/robust.h"
 
 namespace cpfit {
 
@@ -40,20 +41,21 @@ void solve(const std::vector<double>& x, const std::vector<double>& y, const std
   if (line.alpha < 0) line = {0, std::max(least_slope, sxy / sxx), 0};
 }
 
-Line fit_line(const std::vector<double>& x, const std::vector<double>& y, double least_slope) {
+/// `trust`: weight of each point beside that of its relative error.
+Line fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& trust, double least_slope) {
   std::vector<double> w(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) w[i] = 1 / (y[i] * y[i]);
+  for (std::size_t i = 0; i < x.size(); ++i) w[i] = trust[i] / (y[i] * y[i]);
   Line line;
   for (int pass = 0; pass < 12; ++pass) {
     solve(x, y, w, least_slope, line);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double error = std::abs((line.alpha + line.slope * x[i]) / y[i] - 1);
-      w[i] = std::min(1.0, kHuber / std::max(error, 1e-9)) / (y[i] * y[i]);
+      w[i] = trust[i] * std::min(1.0, kHuber / std::max(error, 1e-9)) / (y[i] * y[i]);
     }
   }
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double error = std::abs((line.alpha + line.slope * x[i]) / y[i] - 1);
-    line.cost += error < kHuber ? error * error / 2 : kHuber * (error - kHuber / 2);
+    line.cost += trust[i] * (error < kHuber ? error * error / 2 : kHuber * (error - kHuber / 2));
   }
   return line;
 }
@@ -68,14 +70,16 @@ CollectiveCurve fit_pieces(const std::vector<CollectivePoint>& points, Collectiv
   const std::size_t count = sizes.size();
 
   const auto line_over = [&](std::size_t first, std::size_t end) {
-    std::vector<double> x, y;
+    std::vector<double> x, y, trust;
     for (std::size_t i = first; i < end; ++i) {
       for (const CollectivePoint* point : by_size[sizes[i]]) {
         x.push_back(point->bytes * factor / point->raw);
         y.push_back(point->seconds);
+        const double scale = row_scale(point->spread) / kErrorScale;
+        trust.push_back(1 / (scale * scale));
       }
     }
-    return fit_line(x, y, 1 / largest_share);
+    return fit_line(x, y, trust, 1 / largest_share);
   };
   struct Best {
     double cost = 1e300;
@@ -137,6 +141,10 @@ CollectiveCurve fit_collective(const std::vector<CollectivePoint>& points, Colle
       quality);
   CollectiveCurve curve = fit_pieces(points, kind, ranks, largest_share);
   curve.quality = quality;
+  std::vector<double> spreads;
+  for (const CollectivePoint& point : points) spreads.push_back(point.spread);
+  std::sort(spreads.begin(), spreads.end());
+  curve.quality.noise = spreads.empty() ? 0 : spreads[spreads.size() / 2];
   return curve;
 }
 

@@ -12,7 +12,7 @@ namespace {
 using Rows = std::vector<const KernelMeasurement*>;
 
 // Below these a group says too little for a curve of its own; another GPU's stands in.
-constexpr std::size_t kFewestGemms = 20, kFewestAttentions = 4, kFewestStreams = 5, kFewestSizes = 6;
+constexpr std::size_t kFewestGemms = 8, kFewestAttentions = 4, kFewestStreams = 5, kFewestSizes = 6;
 
 const Gpu* gpu_named(std::span<const Gpu> gpus, const std::string& name) {
   const auto found = std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.name == name; });
@@ -134,16 +134,49 @@ void fit_memories(const std::vector<KernelTable>& tables, std::span<const Gpu> g
   });
 }
 
+using CollectiveGroups = std::map<CollectiveKey, std::vector<CollectivePoint>>;
+
+/// A collective of one person's own run: on the link that the tool names, else the scale-up link, or the NICs between nodes.
+void add_own_run(const KernelTable& table, const KernelMeasurement& row, const CollectiveMeasurement& c, const Gpu& gpu,
+                 CollectiveGroups& groups, std::map<std::string, std::string>& sources, FitReport& report) {
+  std::string link = c.link;
+  double raw = 0;
+  if (gpu.generation == "host") {
+    raw = gpu.scale_up.value();  // of each link the best rate measured: fit_imported sets it
+  } else if (c.nodes > 1) {
+    link = "nic";
+    raw = table.network_rate;
+  } else if (link.empty() || link == gpu.scale_up_link || link == "nvlink") {
+    link = gpu.scale_up_link;
+    raw = gpu.scale_up.value();
+  }
+  if (link.empty() || raw <= 0) {
+    const std::string what =
+        c.nodes > 1
+            ? "collectives over " + std::to_string(c.nodes) + " nodes: the rate of a node's NICs is not known (--network-rate)"
+            : "collectives over '" + (link.empty() ? "a GPU without scale-up link" : link) + "': no raw rate to fit shares of";
+    if (std::find(report.left_out.begin(), report.left_out.end(), what) == report.left_out.end()) report.left_out.push_back(what);
+    return;
+  }
+  if (c.strided) return;  // the topology's matter: the same link class at another distance
+  groups[{link, c.kind, c.ranks}].push_back({c.bytes.value(), row.time.value(), raw, row.spread});
+  sources[link] = table.source;
+}
+
 void fit_collectives(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus, FitReport& report) {
   // One curve per link class, not per GPU: H100 and H200 share NVLink 4 and measure alike.
-  std::map<CollectiveKey, std::vector<CollectivePoint>> groups;
+  CollectiveGroups groups;
   std::map<std::string, std::string> sources;
   for (const KernelTable& table : tables) {
-    const bool within_node = table.source.find("aiconfigurator") != std::string::npos;
+    const bool within_node = table.own_run || table.source.find("aiconfigurator") != std::string::npos;
     for (const KernelMeasurement& row : table.rows) {
       const auto* c = std::get_if<CollectiveMeasurement>(&row.what);
       const Gpu* gpu = gpu_named(gpus, row.gpu);
       if (c == nullptr || gpu == nullptr) continue;
+      if (table.own_run) {
+        add_own_run(table, row, *c, *gpu, groups, sources, report);
+        continue;
+      }
       if (within_node && c->nodes == 1 && gpu->scale_up.value() > 0) {
         groups[{gpu->scale_up_link, c->kind, c->ranks}].push_back({c->bytes.value(), row.time.value(), gpu->scale_up.value()});
         // Between two GPUs an all-to-all is one message each way: the neighbour hop of a ring.

@@ -41,6 +41,7 @@ struct AttentionFit {
 /// A point of a collective curve: buffer bytes, seconds, and the raw rate of the link class it ran on.
 struct CollectivePoint {
   double bytes = 0, seconds = 0, raw = 0;
+  double spread = 0;  // relative, of repeated measurements
 };
 /// `largest_share` caps the rate of every piece as a share of raw.
 [[nodiscard]] CollectiveCurve fit_collective(const std::vector<CollectivePoint>& points, CollectiveKind kind, std::int64_t ranks,

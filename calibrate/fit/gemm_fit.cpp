@@ -18,6 +18,16 @@ const std::vector<FitParameter> kParameters = {
     {"sustained_ms", 0.5, 0.1, 20.0, 0},
 };
 
+/// Beside so few rows that a parameter may be left to chance: how far each may move from its start.
+constexpr std::size_t kManyRows = 60;
+std::vector<FitParameter> parameters_for(std::size_t rows) {
+  std::vector<FitParameter> parameters = kParameters;
+  if (rows >= kManyRows) return parameters;
+  constexpr double kSpread[] = {6.0, 0.3, 200.0, 0.3, 0.1, 0.1, 5.0};
+  for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].prior = kSpread[i];
+  return parameters;
+}
+
 GemmCurve curve_of(const std::vector<double>& p) {
   GemmCurve curve;
   curve.launch = p[kLaunch] * 1e-6;
@@ -51,8 +61,10 @@ GemmCurve fit_gemm(const std::vector<const KernelMeasurement*>& rows, const Devi
     const GemmShape& shape = std::get<GemmMeasurement>(rows[row]->what).shape;
     return std::log(gemm_seconds(curve_of(p), device, peak, bytes_per_input(math), shape) / rows[row]->time.value());
   };
+  const std::vector<FitParameter> parameters = parameters_for(rows.size());
+  const std::vector<double> scales = scales_of(rows);
   const auto fit = [&](const std::vector<std::size_t>& fitted) {
-    return fit_from_starts(kParameters, kRounding, {0.2, 0.8}, fitted, error).parameters;
+    return fit_from_starts(parameters, kRounding, {0.2, 0.8}, fitted, error, scales).parameters;
   };
   FitQuality quality;
   score_by_hold_out(
@@ -69,6 +81,7 @@ GemmCurve fit_gemm(const std::vector<const KernelMeasurement*>& rows, const Devi
   curve.n = n;
   curve.k = k;
   curve.quality = quality;
+  curve.quality.noise = noise_of(rows);
   return curve;
 }
 

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "calibrate/fit/robust.h"
+#include "calibrate/read/kernel_table.h"
+
 namespace cpfit {
 
 std::uint32_t shape_bucket(std::string_view shape) {
@@ -29,6 +32,21 @@ double error_quantile(std::vector<double> log_errors, double q) {
   const auto below = static_cast<std::size_t>(at);
   const std::size_t above = std::min(below + 1, log_errors.size() - 1);
   return log_errors[below] + (at - static_cast<double>(below)) * (log_errors[above] - log_errors[below]);
+}
+
+std::vector<double> scales_of(const std::vector<const KernelMeasurement*>& rows) {
+  std::vector<double> scales;
+  for (const KernelMeasurement* row : rows) scales.push_back(row_scale(row->spread));
+  return scales;
+}
+
+double noise_of(const std::vector<const KernelMeasurement*>& rows) {
+  std::vector<double> spreads;
+  for (const KernelMeasurement* row : rows) spreads.push_back(row->spread);
+  if (spreads.empty()) return 0;
+  const auto middle = spreads.begin() + static_cast<std::ptrdiff_t>(spreads.size() / 2);
+  std::nth_element(spreads.begin(), middle, spreads.end());
+  return *middle;
 }
 
 void score_by_hold_out(const std::vector<std::string>& shapes, const FitAndPredict& fit_and_predict, FitQuality& quality) {

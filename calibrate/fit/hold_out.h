@@ -28,4 +28,9 @@ void score_by_hold_out(const std::vector<std::string>& shapes, const FitAndPredi
 
 [[nodiscard]] std::vector<std::size_t> all_rows(std::size_t count);
 
+struct KernelMeasurement;
+/// Weights of a table's rows for fit_robustly, from what each measurement scattered by; their median as the table's noise.
+[[nodiscard]] std::vector<double> scales_of(const std::vector<const KernelMeasurement*>& rows);
+[[nodiscard]] double noise_of(const std::vector<const KernelMeasurement*>& rows);
+
 }  // namespace cpfit

@@ -36,7 +36,10 @@ MemoryCurve fit_memory(const std::vector<const KernelMeasurement*>& rows, const 
     const double seconds = memory_seconds(curve_of(p), hbm[row], stream.traffic.value(), 1, static_cast<double>(stream.row));
     return std::log(seconds / rows[row]->time.value());
   };
-  const auto fit = [&](const std::vector<std::size_t>& fitted) { return fit_robustly(kParameters, fitted, error).parameters; };
+  const std::vector<double> scales = scales_of(rows);
+  const auto fit = [&](const std::vector<std::size_t>& fitted) {
+    return fit_robustly(kParameters, fitted, error, scales).parameters;
+  };
   FitQuality quality;
   score_by_hold_out(
       shapes,
@@ -50,6 +53,7 @@ MemoryCurve fit_memory(const std::vector<const KernelMeasurement*>& rows, const 
   MemoryCurve curve = curve_of(fit(all_rows(rows.size())));
   curve.traffic = traffic;
   curve.quality = quality;
+  curve.quality.noise = noise_of(rows);
   return curve;
 }
 

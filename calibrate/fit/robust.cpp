@@ -1,6 +1,7 @@
 #include "calibrate/fit/robust.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 // Ceres' headers are not clean under our warnings; ours start below.
@@ -56,8 +57,10 @@ ceres::CostFunction* numeric_cost(Functor functor, int size) {
 
 }  // namespace
 
+double row_scale(double spread) { return std::hypot(kErrorScale, spread); }
+
 FitResult fit_robustly(const std::vector<FitParameter>& parameters, const std::vector<std::size_t>& rows, const LogError& error,
-                       double scale) {
+                       const std::vector<double>& scales) {
   Layout layout;
   std::vector<double> values;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -74,8 +77,8 @@ FitResult fit_robustly(const std::vector<FitParameter>& parameters, const std::v
   ceres::Problem problem;
   const int size = static_cast<int>(values.size());
   for (const std::size_t row : rows) {
-    problem.AddResidualBlock(numeric_cost(RowResidual{&error, &layout, row, scale}, size), new ceres::SoftLOneLoss(1.0),
-                             values.data());
+    problem.AddResidualBlock(numeric_cost(RowResidual{&error, &layout, row, scales.empty() ? kErrorScale : scales[row]}, size),
+                             new ceres::SoftLOneLoss(1.0), values.data());
   }
   for (std::size_t i = 0; i < layout.free.size(); ++i) {
     const FitParameter& parameter = parameters[layout.free[i]];
@@ -100,12 +103,12 @@ FitResult fit_robustly(const std::vector<FitParameter>& parameters, const std::v
 }
 
 FitResult fit_from_starts(std::vector<FitParameter> parameters, std::size_t varied, const std::vector<double>& starts,
-                          const std::vector<std::size_t>& rows, const LogError& error) {
+                          const std::vector<std::size_t>& rows, const LogError& error, const std::vector<double>& scales) {
   FitResult best;
   bool first = true;
   for (const double start : starts) {
     parameters[varied].start = start;
-    FitResult result = fit_robustly(parameters, rows, error);
+    FitResult result = fit_robustly(parameters, rows, error, scales);
     if (first || result.cost < best.cost) best = std::move(result);
     first = false;
   }

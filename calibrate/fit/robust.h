@@ -25,13 +25,19 @@ struct FitResult {
   bool converged = false;
 };
 
-/// `rows` selects the rows that count. `scale`: errors well above it count linearly, not squared.
+/// Errors well above this count linearly, not squared: what a good curve misses by.
+inline constexpr double kErrorScale = 0.03;
+
+/// The scale of a row whose measurement has a relative standard deviation of its own: noisy rows weigh less.
+[[nodiscard]] double row_scale(double spread);
+
+/// `rows` selects the rows that count. `scales`: one per row of the whole table; empty: kErrorScale for all.
 [[nodiscard]] FitResult fit_robustly(const std::vector<FitParameter>& parameters, const std::vector<std::size_t>& rows,
-                                     const LogError& error, double scale = 0.03);
+                                     const LogError& error, const std::vector<double>& scales = {});
 
 /// The same from several starts of one parameter; the lowest cost wins, the first on ties.
 [[nodiscard]] FitResult fit_from_starts(std::vector<FitParameter> parameters, std::size_t varied,
                                         const std::vector<double>& starts, const std::vector<std::size_t>& rows,
-                                        const LogError& error);
+                                        const LogError& error, const std::vector<double>& scales = {});
 
 }  // namespace cpfit

@@ -14,20 +14,32 @@ std::string range(const char* key, const FittedRange& range) {
   return fmt::format("{} = [{:.6g}, {:.6g}]\n", key, range.low, range.high);
 }
 
+std::string quoted(const std::string& text) {
+  std::string plain;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') plain += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) plain += c;
+  }
+  return "\"" + plain + "\"";
+}
+
 std::string quality(const FitQuality& q) {
-  return fmt::format(
-      "rows = {}\nheld_out = {}\nmedian_error = {:.4f}\np90_error = {:.4f}\nevidence = \"{}\"\nsource = \"{}\"\n\n", q.rows,
-      q.held_out, q.median_error, q.p90_error, name_of(q.evidence), q.source);
+  std::string text = fmt::format("rows = {}\nheld_out = {}\nmedian_error = {:.4f}\np90_error = {:.4f}\n", q.rows, q.held_out,
+                                 q.median_error, q.p90_error);
+  if (q.noise > 0) text += fmt::format("noise = {:.4f}\n", q.noise);
+  return text + fmt::format("evidence = \"{}\"\nsource = {}\n\n", name_of(q.evidence), quoted(q.source));
 }
 
 std::string device(const FittedDevice& d) {
   const auto tflops = [&](MathKind math) { return d.peaks.math[static_cast<std::size_t>(math)] / 1e12; };
-  return fmt::format(
+  std::string text = fmt::format(
       "[[device]]\ngpu = \"{}\"\ngeneration = \"{}\"\nscale_up_link = \"{}\"\nsm_count = {}\nhbm_gb_per_s = {:.6g}\nbf16_tflops "
       "= {:.6g}\n"
-      "fp8_tflops = {:.6g}\nfp4_tflops = {:.6g}\n\n",
+      "fp8_tflops = {:.6g}\nfp4_tflops = {:.6g}\n",
       d.gpu, d.generation, d.scale_up_link, d.peaks.sm_count, d.peaks.hbm / 1e9, tflops(MathKind::kBf16),
       tflops(MathKind::kFp8Tensor), tflops(MathKind::kNvfp4));
+  if (tflops(MathKind::kFp32) > 0) text += fmt::format("fp32_tflops = {:.6g}\n", tflops(MathKind::kFp32));
+  return text + "\n";
 }
 
 std::string gemm(const GemmRow& row) {
@@ -73,7 +85,27 @@ std::string collective(const CollectiveRow& row) {
     const CollectivePiece& piece = c.pieces[static_cast<std::size_t>(i)];
     text += fmt::format("  [{:.0f}, {:.0f}, {:.4g}, {:.4g}],\n", piece.from, piece.to, piece.alpha * 1e6, piece.bus_share);
   }
-  return text + "]\n" + quality(c.quality);
+  text += "]\n";
+  if (row.raw > 0) text += fmt::format("raw_gb_per_s = {:.6g}\n", row.raw / 1e9);
+  return text + quality(c.quality);
+}
+
+std::string link(const LinkRow& row) {
+  return fmt::format("[[link]]\nlink = {}\nalpha_us = {:.4g}\nshare = {:.4g}\nhalf_bytes = {:.6g}\n", quoted(row.link),
+                     row.curve.alpha * 1e6, row.curve.share, row.curve.half_bytes) +
+         quality(row.curve.quality);
+}
+
+std::string launch(const LaunchRow& row) {
+  return fmt::format("[[launch]]\ngeneration = {}\neager_us = {:.4g}\ngraph_us = {:.4g}\n", quoted(row.generation),
+                     row.eager * 1e6, row.graph * 1e6) +
+         quality(row.quality);
+}
+
+std::string overlap(const OverlapRow& row) {
+  return fmt::format("[[overlap]]\nlink = {}\ngeneration = {}\nslowdown = {:.4g}\n", quoted(row.link), quoted(row.generation),
+                     row.slowdown) +
+         quality(row.quality);
 }
 
 }  // namespace
@@ -93,6 +125,9 @@ std::string rates_toml(const RateTables& fitted, std::string_view documented) {
   for (const AttentionRow& row : fitted.attention) text += attention(row);
   for (const MemoryRow& row : fitted.memory) text += memory(row);
   for (const CollectiveRow& row : fitted.collective) text += collective(row);
+  for (const LinkRow& row : fitted.link) text += link(row);
+  for (const LaunchRow& row : fitted.launch) text += launch(row);
+  for (const OverlapRow& row : fitted.overlap) text += overlap(row);
   text += documented;
   // The version names the content: two files with the same coefficients are the same calibration.
   return head + fmt::format("version = \"fit-{}\"\n\n", sha256_hex(text).substr(0, 12)) + text;

@@ -5,52 +5,14 @@
 #include <cmath>
 
 #include "calibrate/read/csv.h"
+#include "calibrate/read/kernel_table_formats.h"
 #include "model/rates/curves.h"
 
 namespace cpfit {
 
+using namespace kernel_table;
+
 namespace {
-
-/// What a row became: a measurement, or the reason why not.
-using RowResult = std::variant<KernelMeasurement, std::string>;
-
-/// Concatenation (g++ 12 warns of overlapping copies when operator+ does it).
-std::string joined(std::initializer_list<std::string_view> parts) {
-  std::string text;
-  for (const auto part : parts) text += part;
-  return text;
-}
-
-std::string unknown_gpu(std::string_view printed) { return joined({"no preset for GPU '", printed, "'"}); }
-
-double causal_pairs(std::int64_t q, std::int64_t window) {
-  const double s = static_cast<double>(q);
-  if (window <= 0 || window >= q) return s * (s + 1) / 2;
-  const double w = static_cast<double>(window);
-  return w * (w + 1) / 2 + (s - w) * w;
-}
-
-AttentionShape square(std::int64_t batch, std::int64_t length, std::int64_t heads, std::int64_t kv_heads, std::int64_t d,
-                      bool causal) {
-  AttentionShape shape;
-  shape.batch = batch;
-  shape.q_len = shape.kv_len = length;
-  shape.heads = heads;
-  shape.kv_heads = kv_heads;
-  shape.head_dim = d;
-  shape.causal = causal;
-  shape.pairs = causal ? causal_pairs(length, 0) : static_cast<double>(length) * static_cast<double>(length);
-  return shape;
-}
-
-/// TFLOP/s to seconds with FLOPs counted as the source counts them: `pairs` per head, backward 2.5 x, both 3.5 x.
-Seconds time_from_rate(const AttentionShape& shape, double pairs, MeasuredPass pass, double tflops) {
-  const double d = static_cast<double>(shape.head_dim);
-  const double v = shape.head_dim_v > 0 ? static_cast<double>(shape.head_dim_v) : d;
-  const double forward = flops_per_pair(AttentionPass::kForward, d, v), backward = flops_per_pair(AttentionPass::kBackward, d, v);
-  const double each = pass == MeasuredPass::kForward ? forward : pass == MeasuredPass::kBackward ? backward : forward + backward;
-  return Seconds(each * pairs * static_cast<double>(shape.batch * shape.heads) / (tflops * 1e12));
-}
 
 // --- one reader per published format ---
 
@@ -96,7 +58,8 @@ RowResult read_cudnn_sdpa(const CsvRow& row) {
   shape.math = type == "fp8" ? MathKind::kFp8Tensor : type == "mxfp8" ? MathKind::kMxfp8 : MathKind::kBf16;
   shape.deterministic = row.text("deterministic_bwd") == "True";
   if (const auto window = row.integer("sliding_window_size")) shape.pairs = causal_pairs(*q, *window);
-  const MeasuredPass pass = row.text("pass_") == "bwd" ? MeasuredPass::kBackward : MeasuredPass::kForward;
+  const bool forward = row.text("pass_") == "fwd" || row.text("profile_pass") == "fwd";
+  const MeasuredPass pass = forward ? MeasuredPass::kForward : MeasuredPass::kBackward;
   return KernelMeasurement{row.line(), gpu, AttentionMeasurement{shape, AttentionLibrary::kCudnn, pass}, milliseconds(*ms)};
 }
 
@@ -157,17 +120,6 @@ RowResult read_gemm(const CsvRow& row) {
                            ms ? milliseconds(*ms) : Seconds(flops / (*tflops * 1e12))};
 }
 
-/// "b=1, m=4096, layout=TN" -> the number after "m=".
-std::optional<std::int64_t> field(std::string_view shape, const std::string& key) {
-  for (std::size_t at = shape.find(key + "="); at != std::string::npos; at = shape.find(key + "=", at + 1)) {
-    if (at > 0 && shape[at - 1] != ' ' && shape[at - 1] != ',') continue;
-    std::int64_t value = 0;
-    const char* begin = shape.data() + at + key.size() + 1;
-    if (std::from_chars(begin, shape.data() + shape.size(), value).ec == std::errc()) return value;
-  }
-  return std::nullopt;
-}
-
 RowResult read_simumax(const CsvRow& row) {
   const std::string_view op = row.text("op");
   const std::string_view text = row.text("shape");
@@ -194,14 +146,6 @@ RowResult read_simumax(const CsvRow& row) {
   const double s = static_cast<double>(*length);
   return KernelMeasurement{row.line(), gpu, AttentionMeasurement{shape, library, pass},
                            time_from_rate(shape, s * s, pass, *efficiency * *peak)};
-}
-
-std::optional<CollectiveKind> collective_printed(std::string_view name) {
-  if (name == "all_gather") return CollectiveKind::kAllGather;
-  if (name == "reduce_scatter") return CollectiveKind::kReduceScatter;
-  if (name == "all_reduce") return CollectiveKind::kAllReduce;
-  if (name == "alltoall" || name == "all_to_all") return CollectiveKind::kAllToAll;
-  return std::nullopt;
 }
 
 RowResult read_aiconfigurator_nccl(const CsvRow& row) {
@@ -232,15 +176,7 @@ RowResult read_nccl_busbw(const CsvRow& row) {
   return KernelMeasurement{row.line(), gpu, CollectiveMeasurement{*kind, *ranks, *nodes, Bytes(*bytes), software}, time};
 }
 
-using Reader = RowResult (*)(const CsvRow&);
-
-struct Format {
-  const char* source;
-  std::vector<const char*> columns;  // that only this format has together
-  std::vector<Reader> readers;       // each gives one measurement per row
-};
-
-const std::vector<Format>& formats() {
+const std::vector<Format>& published_formats() {
   static const std::vector<Format> kFormats = {
       {"ai-dynamo/aiconfigurator 095f58a GEMM", {"system", "m", "n", "k", "latency_ms"}, {read_aiconfigurator_gemm}},
       {"ai-dynamo/aiconfigurator 095f58a context attention",
@@ -269,7 +205,9 @@ Outcome<KernelTable> read_kernel_table(const std::string& path) {
 }
 
 Outcome<KernelTable> read_kernel_table(const CsvTable& csv) {
-  for (const Format& format : formats()) {
+  std::vector<Format> formats = published_formats();
+  formats.insert(formats.end(), reference_formats().begin(), reference_formats().end());
+  for (const Format& format : formats) {
     if (!std::all_of(format.columns.begin(), format.columns.end(), [&](const char* column) { return csv.has(column); })) continue;
     KernelTable table{csv.path(), format.source, {}, {}};
     for (std::size_t index = 0; index < csv.size(); ++index) {

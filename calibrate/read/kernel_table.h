@@ -27,6 +27,7 @@ struct AttentionMeasurement {
   AttentionShape shape;
   AttentionLibrary library = AttentionLibrary::kCudnn;
   MeasuredPass pass = MeasuredPass::kForward;
+  bool serving = false;  // an inference operator: rotary and cache write are in the time
 };
 
 struct StreamMeasurement {
@@ -39,8 +40,11 @@ struct StreamMeasurement {
 struct CollectiveMeasurement {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::int64_t ranks = 0, nodes = 1;
-  Bytes bytes;           // of the buffer, as nccl-tests counts it
-  std::string software;  // "2.27.3"
+  Bytes bytes;            // of the buffer, as nccl-tests counts it
+  std::string software;   // "2.27.3"
+  std::string link{};  // rate link name, "pcie5", "shared memory"; empty: the GPU's scale-up link, or NICs between nodes
+  bool strided = false;   // members apart in rank order
+  bool both_ways = true;  // kSendRecv: each rank sends and receives at the same time, as in a ring
 };
 
 struct KernelMeasurement {
@@ -48,6 +52,7 @@ struct KernelMeasurement {
   std::string gpu;        // preset name, "H100-SXM5-80GB"
   std::variant<GemmMeasurement, AttentionMeasurement, StreamMeasurement, CollectiveMeasurement> what;
   Seconds time;
+  double spread = 0;  // relative, one standard deviation of repeated measurements; 0: the source does not tell
 };
 
 struct UnusedRow {
@@ -60,6 +65,8 @@ struct KernelTable {
   std::string source;  // "aiconfigurator 095f58a, TRT-LLM"
   std::vector<KernelMeasurement> rows;
   std::vector<UnusedRow> unused;
+  bool own_run = false;     // one run of one machine, imported by the person who has it: all its collectives count
+  double network_rate = 0;  // bytes/s of one node's NICs together, where that person says so
 };
 
 /// Reads any of the kernel tables: the columns tell which it is. Problems: unknown columns, malformed CSV.

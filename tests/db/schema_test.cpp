@@ -75,6 +75,8 @@ TEST(Schema, ADatabaseOfTheFirstVersionIsReadAsItIsAndBroughtUpByAWriter) {
   }
   {  // what the later steps added, taken back
     SQLite::Database database(path, SQLite::OPEN_READWRITE);
+    database.exec(
+        "DROP TABLE calibration_surface; DROP TABLE calibration_gap; DROP TABLE calibration_source; DROP TABLE calibration;");
     database.exec("DROP TABLE verification_left_out; DROP TABLE verification_control; DROP TABLE verification_block;");
     database.exec("DROP TABLE verification_error; DROP TABLE verification_case; DROP TABLE verification;");
     database.exec("DROP TABLE timeline_lane; DROP TABLE timeline_name; DROP TABLE timeline;");
