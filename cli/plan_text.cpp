@@ -63,8 +63,6 @@ void add_row(Table& table, const Candidate& c, Style style = Style::kPlain) {
             style);
 }
 
-std::string heading(const std::string& text) { return "\n" + styled(text, Style::kBold) + "\n"; }
-
 std::string crossover_text(const Crossover& crossover) {
   const auto tokens = [](std::int64_t count) { return print_tokens(Tokens(count)) + " tokens"; };
   const std::string needed = crossover.needed_at_tokens > 0 ? "CP > 1 is needed to fit from " + tokens(crossover.needed_at_tokens)

@@ -58,6 +58,8 @@ std::string styled(const std::string& text, Style style) {
   return code_of(style) + text + "\033[0m";
 }
 
+std::string heading(const std::string& text) { return "\n" + styled(text, Style::kBold) + "\n"; }
+
 int terminal_width() {
   winsize size{};
   if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60) return size.ws_col;

@@ -14,6 +14,8 @@ enum class Style { kPlain, kBold, kGood, kWarn, kBad, kFaint };
 
 /// Wraps text in the style's escape codes when standard output is a terminal and NO_COLOR is not set.
 [[nodiscard]] std::string styled(const std::string& text, Style style);
+/// The title of a section of printed results, after an empty line.
+[[nodiscard]] std::string heading(const std::string& text);
 
 /// Columns of a terminal, 100 when standard output is none.
 [[nodiscard]] int terminal_width();

@@ -25,8 +25,6 @@ std::string signed_time(Seconds time, Seconds whole) {
   return (time.value() < 0.0 ? "-" : "+") + print_time(Seconds(std::abs(time.value())));
 }
 
-std::string heading(const std::string& text) { return "\n" + styled(text, Style::kBold) + "\n"; }
-
 std::string upper(std::string_view word) {
   std::string text(word);
   for (char& letter : text) letter = static_cast<char>(letter >= 'a' && letter <= 'z' ? letter - 'a' + 'A' : letter);

@@ -21,8 +21,8 @@ struct TraceArguments {
   bool json = false;
 };
 
-double seconds(std::int64_t picoseconds) { return static_cast<double>(picoseconds) * 1e-12; }
-std::string time_of(std::int64_t picoseconds) { return print_time(Seconds(seconds(picoseconds))); }
+double seconds_of(std::int64_t picoseconds) { return static_cast<double>(picoseconds) * 1e-12; }
+std::string printed(std::int64_t picoseconds) { return print_time(Seconds(seconds_of(picoseconds))); }
 
 Json device_json(const RecordedTrace& trace, const TracedDevice& device, const TraceOverlap& overlap) {
   return {{"file", trace.path},
@@ -32,13 +32,13 @@ Json device_json(const RecordedTrace& trace, const TracedDevice& device, const T
           {"streams", device.streams},
           {"works", overlap.works},
           {"communication_kernels", overlap.communication_kernels},
-          {"span_seconds", seconds(overlap.span)},
-          {"communication_seconds", seconds(overlap.communication)},
-          {"compute_seconds", seconds(overlap.compute)},
-          {"copy_seconds", seconds(overlap.copy)},
-          {"overlapped_seconds", seconds(overlap.overlapped)},
-          {"exposed_seconds", seconds(overlap.exposed)},
-          {"idle_seconds", seconds(overlap.idle)},
+          {"span_seconds", seconds_of(overlap.span)},
+          {"communication_seconds", seconds_of(overlap.communication)},
+          {"compute_seconds", seconds_of(overlap.compute)},
+          {"copy_seconds", seconds_of(overlap.copy)},
+          {"overlapped_seconds", seconds_of(overlap.overlapped)},
+          {"exposed_seconds", seconds_of(overlap.exposed)},
+          {"idle_seconds", seconds_of(overlap.idle)},
           {"remark", overlap_remark(overlap)}};
 }
 
@@ -70,9 +70,9 @@ int run_trace(const TraceArguments& arguments) {
       devices.push_back(device_json(*trace, device, overlap));
       const double span = static_cast<double>(overlap.span);
       table.row({trace->rank ? std::to_string(*trace->rank) : "-", device.name, std::to_string(device.streams),
-                 time_of(overlap.span), time_of(overlap.compute), time_of(overlap.communication), time_of(overlap.overlapped),
-                 time_of(overlap.exposed), span > 0 ? percent(static_cast<double>(overlap.exposed) / span) : "-",
-                 time_of(overlap.idle)});
+                 printed(overlap.span), printed(overlap.compute), printed(overlap.communication), printed(overlap.overlapped),
+                 printed(overlap.exposed), span > 0 ? percent(static_cast<double>(overlap.exposed) / span) : "-",
+                 printed(overlap.idle)});
       const std::string remark = overlap_remark(overlap);
       if (!remark.empty()) sentences += fmt::format("{}, device {}: {}\n", path, device.name, remark);
     }

@@ -17,8 +17,6 @@ constexpr const char* kMasks[] = {"full", "causal", "window", "documents"};
 constexpr const char* kTypes[] = {"fp64", "fp32", "bf16", "fp16"};
 constexpr std::size_t kMostFailures = 12;
 
-std::string heading(const std::string& text) { return "\n" + styled(text, Style::kBold) + "\n"; }
-
 std::string share(double value) { return std::isfinite(value) ? fmt::format("{:.1e}", value) : std::string("not a number"); }
 
 /// Names of methods in the order of the cases.
