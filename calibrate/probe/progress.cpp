@@ -5,6 +5,15 @@
 
 namespace cpfit::probe {
 
+namespace {
+
+void put(const std::string& line) {
+  std::puts(line.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
 std::string progress_line(const std::string& probe, std::int64_t done, std::int64_t total, double seconds_left,
                           const std::string& outcome, const std::string& reason) {
   nlohmann::ordered_json line;
@@ -38,13 +47,23 @@ void ProgressLines::step() {
 
 void ProgressLines::fail(const std::string& reason) { print("failed", reason); }
 
+void ProgressLines::report(const std::string& probe, std::int64_t done, std::int64_t total, double seconds_left,
+                           const std::string& outcome, const std::string& reason) {
+  const bool same = outcome == "running" && probe == probe_ && total == total_;
+  probe_ = probe;
+  done_ = done;
+  total_ = total;
+  if (same && Clock::now() - printed_ < std::chrono::milliseconds(100)) return;
+  printed_ = Clock::now();
+  if (speaks_) put(progress_line(probe, done, total, seconds_left, outcome, reason));
+}
+
 void ProgressLines::print(const std::string& outcome, const std::string& reason) {
   printed_ = Clock::now();
   if (!speaks_) return;
   const double passed = std::chrono::duration<double>(printed_ - begin_).count();
   const double left = done_ == 0 ? -1 : passed / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-  std::puts(progress_line(probe_, done_, total_, left, outcome, reason).c_str());
-  std::fflush(stdout);
+  put(progress_line(probe_, done_, total_, left, outcome, reason));
 }
 
 }  // namespace cpfit::probe

@@ -20,6 +20,9 @@ class ProgressLines {
   /// One more is done; prints at most ten lines a second, the last always.
   void step();
   void fail(const std::string& reason);
+  /// A line with figures of one's own; one that is neither the first nor the last of its probe waits for its tenth of a second.
+  void report(const std::string& probe, std::int64_t done, std::int64_t total, double seconds_left, const std::string& outcome,
+              const std::string& reason);
 
  private:
   void print(const std::string& outcome, const std::string& reason);

@@ -8,7 +8,9 @@ namespace cpfit::probe {
 
 std::string ranks_text() { return "several ranks run as MPI processes"; }
 
-int run_as_rank(std::chrono::milliseconds timeout, const std::function<void(kernels::Transport&)>& work) {
+std::string mpi_version() { return kernels::mpi_library_version(); }
+
+int run_as_rank(std::chrono::milliseconds timeout, const std::function<void(kernels::Transport&)>& work, bool measures) {
   if (!is_one_of_several()) return run_alone(timeout, work);
   const kernels::MpiSession session;
   if (session.size() == 1) {
@@ -18,6 +20,7 @@ int run_as_rank(std::chrono::milliseconds timeout, const std::function<void(kern
     return 1;
   }
   kernels::MpiTransport transport(timeout);
+  if (measures) transport.poll_without_pause(std::chrono::milliseconds(500));
   try {
     work(transport);
     transport.barrier();  // nobody leaves while another may still fail

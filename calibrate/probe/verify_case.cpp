@@ -78,10 +78,4 @@ void verify_case(const BenchOptions& options, kernels::Transport& transport, Pro
   }
 }
 
-const std::vector<Probe>& probes() {
-  static const std::vector<Probe> kProbes = {
-      {"verify-case", "one rank's part of cases of `cpfit verify`: --job FILE --results FOLDER", verify_case}};
-  return kProbes;
-}
-
 }  // namespace cpfit::probe

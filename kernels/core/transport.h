@@ -43,6 +43,14 @@ class Transport {
 
   virtual Ticket start(std::span<const Message> batch) = 0;
   virtual void wait(Ticket ticket) = 0;
+  /// Has the batch ended? Does not block. Where messages only move inside the transport's calls (MPI), they move a little. False:
+  /// not yet, or not known before wait(). The batch is still to be waited for.
+  [[nodiscard]] virtual bool test(Ticket ticket) {
+    (void)ticket;
+    return false;
+  }
+  /// Step `step` of a ring begins on this rank: for decorators that time; other transports need not know.
+  virtual void begin_step(std::int32_t step) { (void)step; }
   /// All ranks have called it.
   virtual void barrier() = 0;
 

@@ -110,6 +110,7 @@ void attend_head(const WideBlock<Real>& block, const ScoreTiles& tiles, std::int
       take_tile(rows, queries.count, keys.count, block.rounding, scores.data(), sums.data(), heads.v_dim);
       multiply(false, false, queries.count, heads.v_dim, keys.count, Real(1), Matrix<const Real>{scores.data(), kKeyTile},
                v.rows_from(keys.begin), Real(1), Matrix<Real>{sums.data(), heads.v_dim});
+      if (block.between_tiles != nullptr) (*block.between_tiles)();
     }
     for (std::int64_t row = 0; row < queries.count; ++row) {
       const bool blind = rows.highest[row] == -std::numeric_limits<Real>::infinity();
@@ -162,6 +163,7 @@ void differentiate_head(const WideBlock<Real>& block, const ScoreTiles& tiles, s
                d_q.rows_from(queries.begin));
       multiply(true, false, keys.count, heads.qk_dim, queries.count, scale, ds_tile, q.rows_from(queries.begin), Real(1),
                d_k.rows_from(keys.begin));
+      if (block.between_tiles != nullptr) (*block.between_tiles)();
     }
   }
 }

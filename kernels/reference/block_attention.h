@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "kernels/core/operators.h"
@@ -21,7 +22,8 @@ struct WideBlock {
   const Real* q = nullptr;
   const Real* k = nullptr;
   const Real* v = nullptr;
-  Number rounding = Number::kFp32;  // the type that the inputs were stored in
+  Number rounding = Number::kFp32;                       // the type that the inputs were stored in
+  const std::function<void()>* between_tiles = nullptr;  // called after each tile of scores, when there is one
 };
 
 /// out [s_q][h_q * d_v], lse [s_q][h_q].

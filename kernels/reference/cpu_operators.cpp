@@ -69,7 +69,7 @@ class WideResult {
 template <class Real>
 class CpuOperators final : public Operators {
  public:
-  CpuOperators() { use_one_blas_thread(); }
+  explicit CpuOperators(std::function<void()> between_tiles) : between_tiles_(std::move(between_tiles)) { use_one_blas_thread(); }
 
   [[nodiscard]] Number sum_number() const override { return number_of<Real>(); }
 
@@ -154,8 +154,8 @@ class CpuOperators final : public Operators {
     require_row_values(lse, q.rows, heads.q, "forward, lse");
     const WideTensor<Real> wide_q(q), wide_k(k), wide_v(v);
     const WideResult<Real> wide_out(out);
-    attend_block<Real>({heads, mask, q.rows, k.rows, wide_q.data(), wide_k.data(), wide_v.data(), q.number}, wide_out.data(),
-                       row_values(lse));
+    attend_block<Real>({heads, mask, q.rows, k.rows, wide_q.data(), wide_k.data(), wide_v.data(), q.number, tile_call()},
+                       wide_out.data(), row_values(lse));
     wide_out.store();
   }
 
@@ -183,7 +183,7 @@ class CpuOperators final : public Operators {
     require_shape(dv, v.rows, v.row_elements, "backward, dv");
     const WideTensor<Real> wide_q(q), wide_k(k), wide_v(v), wide_dout(dout);
     const WideResult<Real> wide_dq(dq), wide_dk(dk), wide_dv(dv);
-    differentiate_block<Real>({heads, mask, q.rows, k.rows, wide_q.data(), wide_k.data(), wide_v.data(), q.number},
+    differentiate_block<Real>({heads, mask, q.rows, k.rows, wide_q.data(), wide_k.data(), wide_v.data(), q.number, tile_call()},
                               wide_dout.data(), row_values(lse), row_values(delta), wide_dq.data(), wide_dk.data(),
                               wide_dv.data());
     wide_dq.store();
@@ -245,6 +245,7 @@ class CpuOperators final : public Operators {
     require_shape(view, rows, heads, what);
     require(view.number == number_of<Real>(), "{}: {}, {} expected", what, name_of(view.number), name_of(number_of<Real>()));
   }
+  [[nodiscard]] const std::function<void()>* tile_call() const { return between_tiles_ ? &between_tiles_ : nullptr; }
   static Real* row_values(const View& view) { return static_cast<Real*>(view.data); }
 
   static attention::MergeWeights<Real> merged(MergeForm form, Real lse_1, Real lse_2) {
@@ -286,14 +287,16 @@ class CpuOperators final : public Operators {
                   static_cast<std::size_t>(count * width));
     }
   }
+
+  std::function<void()> between_tiles_;
 };
 
 }  // namespace
 
-std::unique_ptr<Operators> make_cpu_operators(Number sum) {
+std::unique_ptr<Operators> make_cpu_operators(Number sum, std::function<void()> between_tiles) {
   require(sum == Number::kFp64 || sum == Number::kFp32, "make_cpu_operators: sums in {}", name_of(sum));
-  if (sum == Number::kFp64) return std::make_unique<CpuOperators<double>>();
-  return std::make_unique<CpuOperators<float>>();
+  if (sum == Number::kFp64) return std::make_unique<CpuOperators<double>>(std::move(between_tiles));
+  return std::make_unique<CpuOperators<float>>(std::move(between_tiles));
 }
 
 }  // namespace cpfit::kernels

@@ -54,6 +54,7 @@ void turn_kv(const RankContext& context, const Windows& windows, const KvView& o
     for (std::int32_t place = 0; place < windows.window; ++place) {
       const bool last_place = place + 1 == windows.window;
       const std::int32_t step = turn * windows.window + place;
+      context.transport.begin_step(step);
       const KvView& next = inner[(place + 1) % 2].kv;
       const Ticket to_next_rank =
           last_place ? Ticket{} : hop(context.transport, windows.on(0, 1), present, windows.on(0, -1), next);

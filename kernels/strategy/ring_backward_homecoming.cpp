@@ -25,6 +25,7 @@ Gradients homecoming_ring_backward(const RankContext& context, const RingSeat& s
   KvView present = own;
   Ticket dkv_hop;
   for (std::int32_t step = 0; step < seat.size; ++step) {
+    context.transport.begin_step(step);
     const bool last = step + 1 == seat.size;
     const Ticket kv_hop = last ? Ticket{} : hop(present, buffer[(step + 1) % 2].kv);
     const std::optional<Block> block = plan.step(attention::ring_owner(seat.size, seat.rank, step));

@@ -57,6 +57,7 @@ Gradients reversed_ring_backward(const RankContext& context, const RingSeat& sea
   Carrier carrier[2] = {allocate_carrier(context, dkv_number), allocate_carrier(context, dkv_number)};
   copy_kv(context.operators, received_last, carrier[0].kv.kv);
   for (std::int32_t step = 0; step < seat.size; ++step) {
+    context.transport.begin_step(step);
     const Carrier& present = carrier[step % 2];
     const Carrier& next = carrier[(step + 1) % 2];
     const bool last = step + 1 == seat.size;

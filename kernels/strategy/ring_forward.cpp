@@ -34,6 +34,7 @@ Forward ring_forward(const RankContext& context, const RingSeat& seat, const Vie
     present = buffer[0].kv;
   }
   for (std::int32_t step = 0; step < seat.size; ++step) {
+    context.transport.begin_step(step);
     const KvBuffer& next = buffer[(step + 1) % 2];
     Ticket hop;
     if (step + 1 < seat.size) {

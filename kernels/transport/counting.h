@@ -24,6 +24,8 @@ class CountingTransport final : public Transport {
     return inner_.start(batch);
   }
   void wait(Ticket ticket) override { inner_.wait(ticket); }
+  [[nodiscard]] bool test(Ticket ticket) override { return inner_.test(ticket); }
+  void begin_step(std::int32_t step) override { inner_.begin_step(step); }
   void barrier() override { inner_.barrier(); }
 
   [[nodiscard]] std::int64_t messages() const { return messages_; }

@@ -47,8 +47,10 @@ void check(int code, const char* operation) {
 /// Gives the processor away between polls: at once to others that are ready, after a while for longer.
 class Patience {
  public:
+  explicit Patience(Clock::duration spin = std::chrono::milliseconds(2)) : spin_(spin) {}
+
   void pause() {
-    if (Clock::now() - begin_ < std::chrono::milliseconds(2)) {
+    if (Clock::now() - begin_ < spin_) {
       std::this_thread::yield();
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -57,6 +59,7 @@ class Patience {
   [[nodiscard]] Clock::duration waited() const { return Clock::now() - begin_; }
 
  private:
+  Clock::duration spin_;
   Clock::time_point begin_ = Clock::now();
 };
 
@@ -66,6 +69,7 @@ struct Piece {
   Message::Direction direction = Message::Direction::kSend;
   std::int32_t peer = 0;
   std::int64_t bytes = 0;
+  bool ended = false;
 };
 
 }  // namespace
@@ -78,6 +82,14 @@ MpiSession::MpiSession() {
 }
 
 MpiSession::~MpiSession() { MPI_Finalize(); }
+
+std::string mpi_library_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "";
+  const std::string whole(text, static_cast<std::size_t>(length));
+  return whole.substr(0, whole.find_first_of(",\n"));
+}
 
 struct MpiTransport::Requests {
   Requests(std::chrono::milliseconds timeout_of_waits, std::chrono::milliseconds grace_of_failures, std::int64_t bytes_of_piece)
@@ -95,6 +107,7 @@ struct MpiTransport::Requests {
   MPI_Comm notices = MPI_COMM_NULL;
   std::chrono::milliseconds timeout;
   std::chrono::milliseconds grace;
+  std::chrono::milliseconds spin{2};
   std::int64_t piece_bytes;
   int rank = 0;
   int size = 1;
@@ -111,7 +124,7 @@ struct MpiTransport::Requests {
     auto* data = static_cast<std::byte*>(message.view.data);
     std::int64_t done = 0;
     do {  // an empty message is a message too
-      Piece piece{MPI_REQUEST_NULL, message.direction, message.peer, std::min(piece_bytes, total - done)};
+      Piece piece{MPI_REQUEST_NULL, message.direction, message.peer, std::min(piece_bytes, total - done), false};
       const int count = static_cast<int>(piece.bytes);
       if (message.direction == Message::Direction::kSend) {
         check(MPI_Isend(data + done, count, MPI_BYTE, piece.peer, kDataTag, messages, &piece.request), "MPI_Isend");
@@ -173,6 +186,7 @@ struct MpiTransport::Requests {
 
   /// Has it arrived, or been taken?
   bool test(Piece& piece) {
+    if (piece.ended) return true;
     int done = 0;
     MPI_Status status;
     const int code = MPI_Test(&piece.request, &done, &status);
@@ -191,12 +205,13 @@ struct MpiTransport::Requests {
     if (receive && MPI_Get_count(&status, MPI_BYTE, &count) == MPI_SUCCESS && count != piece.bytes) {
       fail(fmt::format("rank {} expects {} bytes from rank {}, which sent {}", rank, piece.bytes, piece.peer, count));
     }
+    piece.ended = true;
     return true;
   }
 
   template <class Done, class What>
   void poll(const Done& done, const What& what) {
-    Patience patience;
+    Patience patience(spin);
     const double since = seconds(Clock::now() - begin);
     while (!done()) {
       hear();
@@ -252,6 +267,20 @@ void MpiTransport::wait(Ticket ticket) {
   });
   requests.batches.erase(found);
 }
+
+bool MpiTransport::test(Ticket ticket) {
+  if (ticket.id == 0) return true;
+  Requests& requests = *requests_;
+  requests.hear();
+  const auto found = requests.batches.find(ticket.id);
+  require(found != requests.batches.end(), "transport: rank {} asks for batch {}, which it did not start or has waited for",
+          rank(), ticket.id);
+  bool all = true;  // each is asked: asking moves it
+  for (Piece& piece : found->second) all = requests.test(piece) && all;
+  return all;
+}
+
+void MpiTransport::poll_without_pause(std::chrono::milliseconds spin) { requests_->spin = spin; }
 
 void MpiTransport::barrier() {
   Requests& requests = *requests_;

@@ -29,6 +29,9 @@ class MpiSession {
   std::int32_t size_ = 1;
 };
 
+/// As the library names itself, its first line; may be asked without a session.
+[[nodiscard]] std::string mpi_library_version();
+
 class MpiTransport final : public Transport {
  public:
   static constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;  // MPI counts in int: a longer message goes in pieces
@@ -43,7 +46,12 @@ class MpiTransport final : public Transport {
   [[nodiscard]] std::int32_t size() const override;
   Ticket start(std::span<const Message> batch) override;
   void wait(Ticket ticket) override;
+  [[nodiscard]] bool test(Ticket ticket) override;
   void barrier() override;
+
+  /// How long a wait polls without a pause; afterwards it sleeps between polls, which leaves the processor to others and costs
+  /// messages a part of their rate. For ranks that have a core each, and measure.
+  void poll_without_pause(std::chrono::milliseconds spin);
 
   /// For the end of a rank that failed, the only thing it may still do with MPI: says why on standard error, tells the others
   /// (unless they told us, or know), and ends every process of the job.

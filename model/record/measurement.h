@@ -41,7 +41,7 @@ struct ClockRange {
 struct MeasuredMachine {
   std::vector<std::string> hosts;  // one per host, in the order of their first rank
   std::string cpu;
-  std::int32_t cores = 0;         // that one host's ranks may use
+  std::int32_t cores = 0;         // of one host
   std::int64_t memory_bytes = 0;  // of one host
   std::string gpu;
   std::int32_t gpus_per_host = 0;
