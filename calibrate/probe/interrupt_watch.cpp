@@ -1,36 +1,37 @@
 #include "calibrate/probe/interrupt_watch.h"
 
 #include <signal.h>
-
-#include <cstdio>
-#include <cstdlib>
+#include <unistd.h>
 
 namespace cpfit::probe {
 
 namespace {
 
-sigset_t watched() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, one);
-  return signals;
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+// What a signal's handler may touch can only be of the process. (A thread that waits for blocked signals would not hear those
+// that the threads of a BLAS, which exist before main, let through.)
+volatile sig_atomic_t signals_seen = 0;
+
+void note(int) {
+  if (signals_seen != 0) _exit(1);
+  signals_seen = 1;
 }
 
 }  // namespace
 
 InterruptWatch::InterruptWatch() {
-  const sigset_t signals = watched();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  thread_ = std::jthread([this, signals](const std::stop_token& stop) {
-    const timespec tick{0, 100'000'000};
-    while (!stop.stop_requested()) {
-      if (sigtimedwait(&signals, nullptr, &tick) < 0) continue;
-      if (interrupted_.exchange(true)) {
-        std::fputs("cpfit-bench: interrupted twice: ended at once\n", stderr);
-        std::_Exit(1);
-      }
-    }
-  });
+  signals_seen = 0;
+  struct sigaction action{};
+  action.sa_handler = note;
+  action.sa_flags = SA_RESTART;
+  for (const int one : kSignals) sigaction(one, &action, nullptr);
 }
+
+InterruptWatch::~InterruptWatch() {
+  for (const int one : kSignals) signal(one, SIG_DFL);
+}
+
+bool InterruptWatch::interrupted() const { return signals_seen != 0; }
 
 }  // namespace cpfit::probe
