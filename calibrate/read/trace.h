@@ -31,13 +31,21 @@ struct TracedDevice {
   std::vector<DeviceSpan> spans;  // in the order of the file
 };
 
+/// A training step as the profiler marked it (torch.profiler.schedule: "ProfilerStep#551").
+struct TracedStep {
+  std::string name;
+  std::int64_t start = 0, end = 0;  // as DeviceSpan's
+  bool on_gpu = false;              // on the GPU's clock; else the host's, whose kernels come a little later
+};
+
 struct RecordedTrace {
   std::string path;
   std::string format;                // "Kineto", "Chrome", "Nsight Systems", "cpfit"
   std::optional<std::int64_t> rank;  // where the file says so
   std::int64_t events = 0;           // of any kind
   std::vector<TracedDevice> devices;
-  Problems remarks;  // what was left out, and what it may change
+  std::vector<TracedStep> steps;  // ascending, one per name; the GPU's marks where there are any; empty without marks
+  Problems remarks;               // what was left out, and what it may change
 };
 
 /// Whether a kernel of this name communicates: "nccl…" in any of its spellings (ncclKernel_, ncclDevKernel_), RCCL's included,

@@ -6,6 +6,7 @@
 #include <rapidjson/reader.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -232,6 +233,7 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
   void end_event() {
     ++trace_.events;
     if (phase_ != 'X') return;
+    if (is_step_mark()) return add_step();
     const std::optional<DeviceWork> work = ours_ ? simulated_work() : recorded_work();
     if (!work) return;
     if (!origin_) origin_ = whole_microseconds(start_.view());
@@ -244,6 +246,26 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
     const std::string_view device = ours_ || device_.empty() ? process_.view() : device_.view();
     const std::string_view stream = ours_ || stream_.empty() ? thread_.view() : stream_.view();
     devices_.add(device, stream, *start, *start + *duration, *work);
+  }
+
+  [[nodiscard]] bool is_step_mark() const {
+    return name_.view().starts_with("ProfilerStep#") &&
+           (category_.view() == "user_annotation" || category_.view() == "gpu_user_annotation");
+  }
+  /// The host's mark and the GPU's have one name: the GPU's stays.
+  void add_step() {
+    if (!origin_) origin_ = whole_microseconds(start_.view());
+    const std::optional<std::int64_t> start = picoseconds(start_.view(), *origin_);
+    const std::optional<std::int64_t> duration = picoseconds(duration_.view(), 0);
+    if (!start || !duration || start_.empty()) return;
+    const TracedStep step{std::string(name_.view()), *start, *start + *duration, category_.view() == "gpu_user_annotation"};
+    const auto known =
+        std::find_if(trace_.steps.begin(), trace_.steps.end(), [&](const TracedStep& s) { return s.name == step.name; });
+    if (known == trace_.steps.end()) {
+      trace_.steps.push_back(step);
+    } else if (step.on_gpu && !known->on_gpu) {
+      *known = step;
+    }
   }
 
   /// Kineto's categories; annotations of the GPU ("gpu_user_annotation") are no work.
@@ -312,6 +334,7 @@ Outcome<RecordedTrace> read_json(const std::string& path) {
     return Problem{"trace.no_events", path, "is JSON, but no trace: it has no \"traceEvents\"",
                    "name a Kineto / PyTorch profiler trace or a Chrome trace"};
   }
+  std::sort(trace.steps.begin(), trace.steps.end(), [](const TracedStep& a, const TracedStep& b) { return a.start < b.start; });
   trace.format = handler.ours_ ? "cpfit" : handler.kineto_ ? "Kineto" : "Chrome";
   if (trace.devices.empty()) {
     return Problem{"trace.no_events", path,

@@ -6,21 +6,19 @@
 #include <map>
 #include <tuple>
 
+#include "sim/timeline/memory_change.h"
+
 namespace cpfit::timeline {
 
 namespace {
 
-struct Change {
-  Picoseconds time = 0;
-  std::int8_t phase = 0;  // within the instant: ends, starts, ends of what takes no time
-  LiveTensor tensor;      // bytes: the change
-};
-
 using TensorKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 TensorKey key_of(const LiveTensor& tensor) { return {tensor.component, tensor.name, tensor.layer, tensor.micro_batch}; }
 
-Change change_of(const History& history, const MemoryEvent& event, const Instance& i) {
-  Change change;
+}  // namespace
+
+MemoryChange change_of(const History& history, const MemoryEvent& event, const Instance& i) {
+  MemoryChange change;
   const bool takes_time = history.end(i) > history.start(i);
   change.time = event.moment == Moment::kStart ? history.start(i) : history.end(i);
   change.phase = event.moment == Moment::kStart ? 1 : (takes_time ? 0 : 2);
@@ -29,8 +27,20 @@ Change change_of(const History& history, const MemoryEvent& event, const Instanc
   return change;
 }
 
+std::vector<MemoryChange> memory_changes(const History& history, const MemoryProgram& memory, std::int32_t rank) {
+  std::vector<MemoryChange> changes;
+  for (const MemoryEvent& event : memory.events) {
+    if (event.rank != rank) continue;
+    history.visit_activity(event.activity, [&](const Instance& i) { changes.push_back(change_of(history, event, i)); });
+  }
+  std::stable_sort(changes.begin(), changes.end(), comes_before);
+  return changes;
+}
+
+namespace {
+
 /// The sums of all tensors after `count` changes; those that are zero are left out.
-std::vector<LiveTensor> alive_after(const std::vector<Change>& changes, std::size_t count) {
+std::vector<LiveTensor> alive_after(const std::vector<MemoryChange>& changes, std::size_t count) {
   std::map<TensorKey, LiveTensor> alive;
   for (std::size_t i = 0; i < count; ++i) {
     const LiveTensor& change = changes[i].tensor;
@@ -55,7 +65,7 @@ void check_frees(const MemoryProgram& memory, const std::vector<LiveTensor>& ten
   }
 }
 
-MemoryTrack track_of(const MemoryProgram& memory, const std::vector<Change>& changes, std::int32_t rank) {
+MemoryTrack track_of(const MemoryProgram& memory, const std::vector<MemoryChange>& changes, std::int32_t rank) {
   MemoryTrack track;
   track.rank = rank;
   track.resident = static_cast<std::size_t>(rank) < memory.resident.size() ? memory.resident[static_cast<std::size_t>(rank)] : 0;
@@ -65,7 +75,7 @@ MemoryTrack track_of(const MemoryProgram& memory, const std::vector<Change>& cha
   std::size_t changes_at_peak = 0;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     bytes += changes[i].tensor.bytes;
-    if (i + 1 < changes.size() && changes[i + 1].time == changes[i].time && changes[i + 1].phase == changes[i].phase) continue;
+    if (i + 1 < changes.size() && counts_with(changes[i], changes[i + 1])) continue;
     if (changes[i].time > track.points.back().time) track.points.push_back({changes[i].time, bytes, bytes});
     track.points.back().bytes = bytes;
     track.points.back().highest = std::max(track.points.back().highest, bytes);
@@ -88,7 +98,7 @@ MemoryTrack track_of(const MemoryProgram& memory, const std::vector<Change>& cha
 }  // namespace
 
 std::vector<MemoryTrack> memory_tracks(const History& history, const MemoryProgram& memory) {
-  std::vector<std::vector<Change>> changes(static_cast<std::size_t>(history.ranks()));
+  std::vector<std::vector<MemoryChange>> changes(static_cast<std::size_t>(history.ranks()));
   for (const MemoryEvent& event : memory.events) {
     history.visit_activity(event.activity, [&](const Instance& i) {
       changes[static_cast<std::size_t>(event.rank)].push_back(change_of(history, event, i));
@@ -96,9 +106,8 @@ std::vector<MemoryTrack> memory_tracks(const History& history, const MemoryProgr
   }
   std::vector<MemoryTrack> tracks;
   for (std::int32_t rank = 0; rank < history.ranks(); ++rank) {
-    std::vector<Change>& own = changes[static_cast<std::size_t>(rank)];
-    std::stable_sort(own.begin(), own.end(),
-                     [](const Change& a, const Change& b) { return a.time != b.time ? a.time < b.time : a.phase < b.phase; });
+    std::vector<MemoryChange>& own = changes[static_cast<std::size_t>(rank)];
+    std::stable_sort(own.begin(), own.end(), comes_before);
     tracks.push_back(track_of(memory, own, rank));
   }
   return tracks;
