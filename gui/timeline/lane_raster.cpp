@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gui/look/hatch.h"
+
 namespace cpfit::gui {
 
 namespace {
@@ -14,9 +16,9 @@ std::size_t next_start(const std::vector<LaneSpan>& spans, std::size_t from, std
     step *= 2;
   }
   const std::size_t high = std::min(spans.size(), low + step + 1);
-  const auto found = std::partition_point(spans.begin() + static_cast<std::ptrdiff_t>(low),
-                                          spans.begin() + static_cast<std::ptrdiff_t>(high),
-                                          [&](const LaneSpan& s) { return s.start < time; });
+  const auto found =
+      std::partition_point(spans.begin() + static_cast<std::ptrdiff_t>(low), spans.begin() + static_cast<std::ptrdiff_t>(high),
+                           [&](const LaneSpan& s) { return s.start < time; });
   return static_cast<std::size_t>(found - spans.begin());
 }
 
@@ -98,7 +100,7 @@ void add_stalls(std::span<const std::int64_t> bounds, std::span<const std::vecto
   }
 }
 
-Pixel mixed(Pixel a, Pixel b, std::uint32_t share) {
+Pixel blended(Pixel a, Pixel b, std::uint32_t share) {
   return 0xff000000U | channel(a, b, share, 16) | channel(a, b, share, 8) | channel(a, b, share, 0);
 }
 
@@ -112,7 +114,7 @@ void paint_columns(const PixelBlock& image, int top, int height, std::span<const
     if (column.busy <= 0 && column.stalled <= 0) continue;
     const std::int64_t length = bounds[static_cast<std::size_t>(x) + 1] - bounds[static_cast<std::size_t>(x)];
     const Pixel hue = palette.kind[static_cast<std::size_t>(column.kind)];
-    const Pixel fill = mixed(palette.background, hue, visible_share(column.busy, length));
+    const Pixel fill = blended(palette.background, hue, visible_share(column.busy, length));
     const int exposed = band(column.exposed, length, height, 3 * scale);
     const int stalled = band(column.stalled, length, height / 4, scale);
     const int exposed_from = top + height - exposed;
@@ -122,7 +124,7 @@ void paint_columns(const PixelBlock& image, int top, int height, std::span<const
       if (column.busy > 0) pixel = fill;
       if (y >= exposed_from) {
         // The band's edge and its lines are dark, so that it reads without its colour.
-        pixel = y < exposed_from + scale || exposed_hatch(x, y - top, scale) ? palette.hatch : palette.exposed;
+        pixel = y < exposed_from + scale || inks(Hatch::kExposed, x / scale, (y - top) / scale) ? palette.hatch : palette.exposed;
       }
       if (y >= stall_from) pixel = palette.stall;
     }

@@ -2,7 +2,8 @@
 // running sums. Nothing is sampled away: the columns add up to the window.
 //
 // A column's colour: hue of the kind with most time in it, mixed with the background by the busy share; a hatched band from below
-// as high as its exposed share. A compute lane shows beside it where it stood still because this rank's communication was exposed.
+// as high as its exposed share. A compute lane shows beside it where it stood still because this rank's communication was
+// exposed.
 #pragma once
 
 #include <array>
@@ -27,7 +28,8 @@ struct RasterColumn {
 [[nodiscard]] std::vector<std::int64_t> column_bounds(TimeWindow window, std::size_t columns);
 
 /// One sweep over the lane with galloping look-ups; the same sums as occupancy_columns. Into `out` (columns).
-void raster_columns(const SpanLane& lane, const LaneSums& sums, std::span<const std::int64_t> bounds, std::span<RasterColumn> out);
+void raster_columns(const SpanLane& lane, const LaneSums& sums, std::span<const std::int64_t> bounds,
+                    std::span<RasterColumn> out);
 
 /// Fills `stalled` of a compute lane from the columns of the rank's communication lanes: what they exposed together, at most what
 /// the compute lane was idle.
@@ -39,7 +41,7 @@ using Pixel = std::uint32_t;
 struct RasterPalette {
   std::array<Pixel, kSpanKinds> kind{};
   Pixel background = 0xffffffff;
-  Pixel exposed = 0xffc44e00, hatch = 0xff000000, stall = 0xffc44e00;
+  Pixel exposed = 0xffc44e00, hatch = 0xff000000, stall = 0xffc44e00, critical = 0xff000000;
 };
 
 /// Rows of pixels of someone else's image.
@@ -55,10 +57,7 @@ struct PixelBlock {
 void paint_columns(const PixelBlock& image, int top, int height, std::span<const RasterColumn> columns,
                    std::span<const std::int64_t> bounds, const RasterPalette& palette, int scale);
 
-/// Whether the dense hatch of exposed time covers a pixel: lines "//", every fourth pixel of the layout.
-[[nodiscard]] constexpr bool exposed_hatch(int x, int y, int scale) { return ((x + y) / scale) % 4 == 0; }
-
 /// a with `share` (0..255) of b.
-[[nodiscard]] Pixel mixed(Pixel a, Pixel b, std::uint32_t share);
+[[nodiscard]] Pixel blended(Pixel a, Pixel b, std::uint32_t share);
 
 }  // namespace cpfit::gui

@@ -149,9 +149,8 @@ void collect_lanes(StepPicture& picture) {
     rank.exposed += sums.before.back();  // the last column of the last row
   }
   for (PictureRank& rank : picture.ranks) {
-    std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [&](std::int32_t a, std::int32_t b) {
-      return family_of(picture.lane(a)) < family_of(picture.lane(b));
-    });
+    std::stable_sort(rank.lanes.begin(), rank.lanes.end(),
+                     [&](std::int32_t a, std::int32_t b) { return family_of(picture.lane(a)) < family_of(picture.lane(b)); });
   }
 }
 

@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "model/cluster/cluster.h"
+#include "gui/study/simulator.h"
 #include "model/record/lane.h"
-#include "sim/plan/step_timeline.h"
-#include "sim/timeline/trace_export.h"
 
 namespace cpfit::gui {
 
@@ -25,14 +23,16 @@ enum SpanMark : std::uint8_t {
 
 /// One rank that the lanes show.
 struct PictureRank {
-  std::int64_t rank = 0;                 // of the cluster
+  std::int64_t rank = 0;  // of the cluster
   std::int32_t node = 0, stage = 0;
   std::int32_t ring = 0;                 // ranks of one ring have the same number, by first rank
   std::int32_t ring_place = 0;           // 0 .. ring size - 1
   std::int32_t alike = 0;                // ranks whose lanes are equal but for the peers have the same number, the first's index
   std::int64_t exposed = 0;              // picoseconds of exposed communication on its lanes
+  std::string title;                     // where it is no rank of the simulation: "recorded GPU 0"
+  std::string note;                      // "ProfilerStep#551 of rank0.json.gz"
   std::vector<std::int64_t> stands_for;  // ranks of the cluster, ascending, `rank` among them
-  std::vector<std::int32_t> lanes;       // into Timeline::lanes, in drawing order: compute, ring, TP, PP, DP, others; none is empty
+  std::vector<std::int32_t> lanes;  // into Timeline::lanes, in drawing order: compute, ring, TP, PP, DP, others; none is empty
 };
 
 struct StepPicture {

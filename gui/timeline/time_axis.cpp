@@ -34,38 +34,38 @@ int digits_below(std::int64_t distance, std::int64_t unit) {
   return digits;
 }
 
-TimeUnit unit_for(std::int64_t picoseconds) {
-  if (picoseconds >= 1'000'000'000'000) return TimeUnit::kSeconds;
-  if (picoseconds >= 1'000'000'000) return TimeUnit::kMilliseconds;
-  if (picoseconds >= 1'000'000) return TimeUnit::kMicroseconds;
-  return TimeUnit::kNanoseconds;
+AxisUnit unit_for(std::int64_t picoseconds) {
+  if (picoseconds >= 1'000'000'000'000) return AxisUnit::kSeconds;
+  if (picoseconds >= 1'000'000'000) return AxisUnit::kMilliseconds;
+  if (picoseconds >= 1'000'000) return AxisUnit::kMicroseconds;
+  return AxisUnit::kNanoseconds;
 }
 
 }  // namespace
 
-const char* name_of(TimeUnit unit) {
+const char* name_of(AxisUnit unit) {
   switch (unit) {
-    case TimeUnit::kNanoseconds:
+    case AxisUnit::kNanoseconds:
       return "ns";
-    case TimeUnit::kMicroseconds:
+    case AxisUnit::kMicroseconds:
       return "µs";
-    case TimeUnit::kMilliseconds:
+    case AxisUnit::kMilliseconds:
       return "ms";
-    case TimeUnit::kSeconds:
+    case AxisUnit::kSeconds:
       break;
   }
   return "s";
 }
 
-std::int64_t picoseconds_of(TimeUnit unit) {
+std::int64_t picoseconds_of(AxisUnit unit) {
   switch (unit) {
-    case TimeUnit::kNanoseconds:
+    case AxisUnit::kNanoseconds:
       return 1'000;
-    case TimeUnit::kMicroseconds:
+    case AxisUnit::kMicroseconds:
       return 1'000'000;
-    case TimeUnit::kMilliseconds:
+    case AxisUnit::kMilliseconds:
       return 1'000'000'000;
-    case TimeUnit::kSeconds:
+    case AxisUnit::kSeconds:
       break;
   }
   return 1'000'000'000'000;
@@ -100,22 +100,8 @@ TimeAxis time_axis(const TimeScale& scale, double least_pixels) {
   return axis;
 }
 
-std::string print_duration(std::int64_t picoseconds) {
-  if (picoseconds == 0) return "0 s";
-  if (picoseconds < 0) return "-" + print_duration(-picoseconds);
-  if (picoseconds < 1'000) return fmt::format("{} ps", picoseconds);
-  TimeUnit unit = unit_for(picoseconds);
-  double value = static_cast<double>(picoseconds) / static_cast<double>(picoseconds_of(unit));
-  if (value >= 999.5 && unit != TimeUnit::kSeconds) {
-    unit = static_cast<TimeUnit>(static_cast<int>(unit) + 1);
-    value /= 1000;
-  }
-  const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  return fmt::format("{:.{}f} {}", value, digits, name_of(unit));
-}
-
 std::string print_instant(std::int64_t picoseconds, std::int64_t resolution) {
-  const TimeUnit unit = picoseconds == 0 ? TimeUnit::kSeconds : unit_for(std::abs(picoseconds));
+  const AxisUnit unit = picoseconds == 0 ? AxisUnit::kSeconds : unit_for(std::abs(picoseconds));
   const int digits = std::min(9, digits_below(std::max<std::int64_t>(resolution, 1), picoseconds_of(unit)));
   const double value = static_cast<double>(picoseconds) / static_cast<double>(picoseconds_of(unit));
   return fmt::format("{:.{}f} {}", value, digits, name_of(unit));

@@ -9,9 +9,9 @@
 
 namespace cpfit::gui {
 
-enum class TimeUnit : std::uint8_t { kNanoseconds, kMicroseconds, kMilliseconds, kSeconds };
-[[nodiscard]] const char* name_of(TimeUnit unit);  // "ns", "µs", "ms", "s"
-[[nodiscard]] std::int64_t picoseconds_of(TimeUnit unit);
+enum class AxisUnit : std::uint8_t { kNanoseconds, kMicroseconds, kMilliseconds, kSeconds };
+[[nodiscard]] const char* name_of(AxisUnit unit);  // "ns", "µs", "ms", "s"
+[[nodiscard]] std::int64_t picoseconds_of(AxisUnit unit);
 
 struct TimeTick {
   std::int64_t time = 0;
@@ -19,17 +19,15 @@ struct TimeTick {
 };
 
 struct TimeAxis {
-  TimeUnit unit = TimeUnit::kSeconds;
-  std::int64_t distance = 1;     // between labelled ticks
-  std::vector<TimeTick> ticks;   // ascending, inside the window
-  std::int64_t label_origin = 0; // labels count from here; not 0 only where absolute ones would be too long ("+12.5")
+  AxisUnit unit = AxisUnit::kSeconds;
+  std::int64_t distance = 1;      // between labelled ticks
+  std::vector<TimeTick> ticks;    // ascending, inside the window
+  std::int64_t label_origin = 0;  // labels count from here; not 0 only where absolute ones would be too long ("+12.5")
 };
 
 /// Labelled ticks at least `least_pixels` apart, small ticks at a fifth or a half of their distance.
 [[nodiscard]] TimeAxis time_axis(const TimeScale& scale, double least_pixels);
 
-/// Three significant digits with its own unit: "1.19 ms", "310 µs", "25.7 s", "0 s".
-[[nodiscard]] std::string print_duration(std::int64_t picoseconds);
 /// As many digits as tell instants `resolution` apart: "968.9 ms".
 [[nodiscard]] std::string print_instant(std::int64_t picoseconds, std::int64_t resolution);
 

@@ -19,7 +19,8 @@ TimeWindow inside(std::int64_t from, std::int64_t length, std::int64_t step) {
 TimeWindow zoomed(TimeWindow window, double factor, double share, std::int64_t step) {
   const double length = static_cast<double>(window.length());
   const double anchor = static_cast<double>(window.from) + share * length;
-  const double wanted = std::clamp(length * factor, static_cast<double>(std::min(kShortestWindow, step)), static_cast<double>(step));
+  const double wanted =
+      std::clamp(length * factor, static_cast<double>(std::min(kShortestWindow, step)), static_cast<double>(step));
   return inside(std::llround(anchor - share * wanted), std::llround(wanted), step);
 }
 

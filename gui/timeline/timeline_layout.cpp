@@ -25,13 +25,17 @@ class RowWriter {
     skip(metrics_.gap);
     TimelineRow header = row(RowKind::kRank, rank.node, first, metrics_.rank);
     header.collapsed = collapsed;
-    header.title = title_of(block);
-    header.note = note_of(block);
+    header.title = rank.title.empty() ? title_of(block) : rank.title;
+    header.note = rank.title.empty() ? note_of(block) : rank.note;
     add(std::move(header), pinned);
     if (!collapsed) {
       for (const std::int32_t index : rank.lanes) {
         TimelineRow lane = row(RowKind::kLane, rank.node, first, metrics_.lane);
         lane.lane = index;
+        for (std::size_t m = 1; m < block.members.size(); ++m) {
+          const PictureRank& other = picture_.ranks[static_cast<std::size_t>(block.members[m])];
+          lane.same.push_back(other.lanes[static_cast<std::size_t>(&index - rank.lanes.data())]);
+        }
         lane.title = lane_title(picture_.lane(index));
         add(std::move(lane), pinned);
       }
@@ -84,8 +88,9 @@ class RowWriter {
     TimelineRow made = row(RowKind::kMore, shown.node, -1, metrics_.more);
     made.ring = ring;
     made.title = "show all " + std::to_string(others.size() + 1);
-    made.note = (others.size() == 1 ? "1 more rank of this ring: " : std::to_string(others.size()) + " more ranks of this ring: ") +
-                print_ranks(others);
+    made.note =
+        (others.size() == 1 ? "1 more rank of this ring: " : std::to_string(others.size()) + " more ranks of this ring: ") +
+        print_ranks(others);
     add(std::move(made), pinned);
   }
   [[nodiscard]] std::string title_of(const Block& block) const {
@@ -132,7 +137,9 @@ std::vector<Block> blocks_of(const StepPicture& picture, const RowChoices& choic
   std::map<std::int32_t, std::int32_t> shown;    // by ring
   for (const std::int32_t index : members) {
     const PictureRank& rank = picture.ranks[static_cast<std::size_t>(index)];
-    if (!choices.open_rings.contains(first_rank_of(picture, rank.ring))) {
+    const bool alone = std::count_if(picture.ranks.begin(), picture.ranks.end(),
+                                     [&](const PictureRank& other) { return other.ring == rank.ring; }) == 1;
+    if (!alone && !choices.open_rings.contains(first_rank_of(picture, rank.ring))) {
       const auto [known, fresh] = shown.try_emplace(rank.ring, 0);
       if (fresh) known->second = representative_of(picture, rank.ring);
       if (known->second != index) continue;
@@ -164,7 +171,9 @@ int TimelineLayout::top_of(std::size_t row, int scroll) const {
 
 std::ptrdiff_t TimelineLayout::row_of_lane(std::int32_t lane) const {
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (rows[r].kind == RowKind::kLane && rows[r].lane == lane) return static_cast<std::ptrdiff_t>(r);
+    if (rows[r].kind != RowKind::kLane) continue;
+    const std::vector<std::int32_t>& same = rows[r].same;
+    if (rows[r].lane == lane || std::find(same.begin(), same.end(), lane) != same.end()) return static_cast<std::ptrdiff_t>(r);
   }
   return -1;
 }

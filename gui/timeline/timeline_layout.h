@@ -28,9 +28,10 @@ enum class RowKind : std::uint8_t { kNode, kRank, kLane, kMore /* "7 more ranks 
 struct TimelineRow {
   RowKind kind = RowKind::kLane;
   std::int32_t node = -1;
-  std::int32_t rank = -1;  // index into StepPicture::ranks; the block's first
-  std::int32_t lane = -1;  // index into Timeline::lanes
-  std::int32_t ring = -1;  // kMore: which
+  std::int32_t rank = -1;               // index into StepPicture::ranks; the block's first
+  std::int32_t lane = -1;               // index into Timeline::lanes
+  std::int32_t ring = -1;               // kMore: which
+  std::vector<std::int32_t> same = {};  // kLane: lanes of the block's other ranks
   bool collapsed = false, pinned = false;
   int top = 0, height = 0;  // pixels; pinned rows from 0, the others from 0 behind them
   std::string title, note;  // "rank 0", "ends last, stage 0"
