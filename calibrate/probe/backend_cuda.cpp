@@ -7,20 +7,12 @@
 
 #include "calibrate/probe/backend.h"
 #include "calibrate/probe/gpu_messages.h"
+#include "calibrate/probe/node_share.h"
 #include "kernels/cuda/cuda_operators.h"
 
 namespace cpfit::probe {
 
-namespace {
-
 using kernels::Number;
-
-/// The ranks of this rank's node, and whether every node has a GPU for each of its ranks. Ranks of one node are those that name
-/// their host alike, whatever launcher started them.
-struct NodeShare {
-  std::int32_t place = 0;  // among the node's ranks
-  bool gpu_per_rank = true;
-};
 
 NodeShare share_of_node(kernels::Transport& host) {
   std::array<char, 256> name{};
@@ -43,6 +35,8 @@ NodeShare share_of_node(kernels::Transport& host) {
   }
   return share;
 }
+
+namespace {
 
 class CudaBackend final : public RankBackend {
  public:

@@ -62,8 +62,10 @@ class BenchDevice {
 
   /// Of operators() and transport(ring).
   [[nodiscard]] virtual std::unique_ptr<PassClock> pass_clock() = 0;
-  /// Seconds that the device spends on `call`, started when nothing else runs there; `cold`: caches emptied before.
-  [[nodiscard]] virtual double seconds_of(const std::function<void()>& call, bool cold) = 0;
+  /// Seconds that the device spends on `call`, which hands work to `on` (operators of this device) or waits there, with nothing
+  /// else running there. A GPU overwrites its second-level cache before, which also keeps it busy while the host hands the call
+  /// over; a processor's inputs may be warm, as in a step, which has copied them a moment ago.
+  [[nodiscard]] virtual double seconds_of(const kernels::Operators& on, const std::function<void()>& call) = 0;
   /// Clears an array of operators().
   virtual void zero(const kernels::View& view) = 0;
   /// Taken from the device's memory by this process, or by the pool where the device cannot tell.

@@ -98,8 +98,7 @@ class HostDevice final : public BenchDevice {
   void call_between_tiles(std::function<void()> call) override { between_tiles_ = std::move(call); }
 
   [[nodiscard]] std::unique_ptr<PassClock> pass_clock() override { return std::make_unique<HostPassClock>(); }
-  [[nodiscard]] double seconds_of(const std::function<void()>& call, bool cold) override {
-    if (cold) empty_caches();
+  [[nodiscard]] double seconds_of(const kernels::Operators&, const std::function<void()>& call) override {
     const Clock::time_point begin = Clock::now();
     call();
     return seconds_since(begin);
@@ -132,13 +131,6 @@ class HostDevice final : public BenchDevice {
 
  private:
   static constexpr int kCalls = 64;
-
-  /// Writes more than any last-level cache holds, once per sample of a cold measurement.
-  void empty_caches() {
-    constexpr std::size_t kBytes = std::size_t{64} << 20;
-    sweep_.resize(kBytes);
-    std::memset(sweep_.data(), ++sweeps_, kBytes);
-  }
 
   /// An operator that has nothing to do.
   double call_seconds() {
@@ -184,8 +176,6 @@ class HostDevice final : public BenchDevice {
   kernels::Transport& host_;
   std::function<void()> between_tiles_;
   std::unique_ptr<kernels::Operators> operators_;
-  std::vector<unsigned char> sweep_;
-  int sweeps_ = 0;
 };
 
 }  // namespace

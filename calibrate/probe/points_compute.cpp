@@ -85,13 +85,15 @@ void measure_attention(const PointContext& context, MeasuredPoint& point) {
     return;
   }
   take(context,
-       request_of(context, [&] { return context.device.seconds_of([&] { run_block(operators, block, backward); }, false); }),
+       request_of(context, [&] { return context.device.seconds_of(operators, [&] { run_block(operators, block, backward); }); }),
        point);
 }
 
 void measure_gemm(const PointContext& context, MeasuredPoint& point) {
   const auto product = context.device.product(*point.integer("m"), *point.integer("n"), *point.integer("k"));
-  take(context, request_of(context, [&] { return context.device.seconds_of([&] { product->run(); }, false); }), point);
+  take(context,
+       request_of(context, [&] { return context.device.seconds_of(context.device.operators(), [&] { product->run(); }); }),
+       point);
 }
 
 void measure_memory(const PointContext& context, MeasuredPoint& point) {
@@ -99,7 +101,8 @@ void measure_memory(const PointContext& context, MeasuredPoint& point) {
   const MemoryTensors tensors = memory_tensors(context, *point.integer("bytes"));
   kernels::Operators& operators = context.device.operators();
   take(context,
-       request_of(context, [&] { return context.device.seconds_of([&] { run_memory(operators, tensors, operation); }, false); }),
+       request_of(context,
+                  [&] { return context.device.seconds_of(operators, [&] { run_memory(operators, tensors, operation); }); }),
        point);
 }
 

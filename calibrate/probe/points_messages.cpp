@@ -54,7 +54,7 @@ SeriesRequest request_of(const PointContext& context, std::function<double()> se
 double exchange_seconds(const PointContext& context, Transport& transport, const std::vector<Message>& batch) {
   transport.barrier();
   if (batch.empty()) return kNoPart;
-  return context.device.seconds_of([&] { transport.wait(transport.start(batch)); }, false);
+  return context.device.seconds_of(context.device.operators(), [&] { transport.wait(transport.start(batch)); });
 }
 
 /// One way is half of there and back.
@@ -62,13 +62,11 @@ double ping_pong_seconds(const PointContext& context, Transport& transport, std:
                          const View& in) {
   const Message send = kernels::send_to(peer, out);
   const Message receive = kernels::receive_from(peer, in);
-  const double both = context.device.seconds_of(
-      [&] {
-        for (const Message& message : first ? std::vector<Message>{send, receive} : std::vector<Message>{receive, send}) {
-          transport.wait(transport.start({&message, 1}));
-        }
-      },
-      false);
+  const double both = context.device.seconds_of(context.device.operators(), [&] {
+    for (const Message& message : first ? std::vector<Message>{send, receive} : std::vector<Message>{receive, send}) {
+      transport.wait(transport.start({&message, 1}));
+    }
+  });
   return first ? both / 2 : kNoPart;
 }
 
@@ -132,8 +130,9 @@ void measure_collective(const PointContext& context, MeasuredPoint& point) {
        request_of(context,
                   [&] {
                     transport.barrier();
-                    return context.device.seconds_of(
-                        [&] { start_collective(context, transport, kind, group, whole.array, part, other.array); }, false);
+                    return context.device.seconds_of(context.device.operators(), [&] {
+                      start_collective(context, transport, kind, group, whole.array, part, other.array);
+                    });
                   }),
        point);
 }
@@ -156,7 +155,7 @@ void measure_overlap(const PointContext& context, MeasuredPoint& point) {
   TimedTransport timed(transport, pool, recorder);
   const auto once = [&]() -> std::vector<double> {
     transport.barrier();
-    const double compute_alone = device.seconds_of([&] { run_block(operators, block, backward); }, false);
+    const double compute_alone = device.seconds_of(operators, [&] { run_block(operators, block, backward); });
     const double message_alone = exchange_seconds(context, transport, batch);
     transport.barrier();
     recorder.begin();

@@ -47,6 +47,17 @@ void SideStream::join(std::uint64_t number) {
   check(cudaStreamWaitEvent(compute_, piece->done, 0), "waiting for messages");
 }
 
+bool SideStream::is_done(std::uint64_t number) {
+  require(number <= last_, "SideStream: piece {} of {}", number, last_);
+  const Piece* const piece = find(number);
+  if (piece == nullptr) return true;
+  if (!piece->ended) return false;
+  const cudaError_t status = cudaEventQuery(piece->done);
+  if (status == cudaErrorNotReady) return false;
+  check(status, "a message");
+  return true;
+}
+
 SideStream::Waiting SideStream::waiting() {
   const auto now = std::chrono::steady_clock::now();
   const auto is_done = [](cudaEvent_t event) {

@@ -31,6 +31,9 @@ class SideStream {
   /// Operators called from now on wait for the piece; joining twice, or number 0, does nothing more.
   void join(std::uint64_t piece);
 
+  /// Has the device finished the piece? Number 0: yes.
+  [[nodiscard]] bool is_done(std::uint64_t piece);
+
   /// Forgets what the device has finished; the first piece that it could have begun and has not finished, and since when that
   /// has been seen. Number 0: none.
   struct Waiting {

@@ -105,6 +105,12 @@ class NcclTransport final : public Transport {
     side_.join(ticket.id);
   }
 
+  [[nodiscard]] bool test(Ticket ticket) override {
+    refuse_after_failure();
+    look();
+    return side_.is_done(ticket.id);
+  }
+
   void barrier() override {
     refuse_after_failure();
     const Ticket ticket = piece("all ranks, at a barrier", [&] {

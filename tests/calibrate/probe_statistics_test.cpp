@@ -7,6 +7,8 @@
 #include <cmath>
 #include <random>
 
+#include "calibrate/probe/nvml.h"
+
 namespace cpfit::probe {
 namespace {
 
@@ -115,6 +117,12 @@ TEST(ProbeStatistics, ThrottlingIsBelowThreeQuartersOfTheClock) {
   EXPECT_EQ(throttle_text(std::vector<double>{1500, 2000}, 2000), "");
   EXPECT_EQ(throttle_text(std::vector<double>{1490, 2000}, 2000), "clock at 1490 MHz, 74 % of 2000 MHz");
   EXPECT_EQ(throttle_text({}, 2000), "");
+}
+
+TEST(ProbeStatistics, ADriversReasonsAreWords) {
+  EXPECT_EQ(throttle_words(0), "");
+  EXPECT_EQ(throttle_words(1), "") << "an idle GPU is not slowed down";
+  EXPECT_EQ(throttle_words(0x4 | 0x40), "power cap in software, heat, in hardware");
 }
 
 TEST(ProbeStatistics, TimeLeftGoesByTheProbesOwnPoints) {
