@@ -81,6 +81,21 @@ TEST_F(MeasureTest, SmokeMeasuresEveryPointOfThePlan) {
   EXPECT_EQ(probes.size(), measuring_probes().size());
 }
 
+TEST_F(MeasureTest, FourRanksHaveGroupsPairsAndRings) {
+  ASSERT_EQ(run(4, {"collective", "shared_nic", "p2p", "ring_step"}), MeasureEnd::kDone);
+  std::set<std::string> groups;
+  std::set<std::int64_t> rings;
+  for (const MeasuredPoint& point : file().points) {
+    const bool a2a_of_two_heads = point.text("method") == "a2a";
+    EXPECT_EQ(point.outcome, MeasuredOutcome::kMeasured) << point.probe << " " << axes_text(point.axes) << " " << point.reason;
+    EXPECT_FALSE(a2a_of_two_heads) << "two KV heads do not divide by four ranks";
+    if (point.probe == "collective") groups.insert(point.text("stride") + std::to_string(*point.integer("ranks")));
+    if (point.probe == "shared_nic") rings.insert(*point.integer("rings"));
+  }
+  EXPECT_THAT(groups, testing::ElementsAre("consecutive2", "consecutive4", "strided2"));
+  EXPECT_THAT(rings, testing::ElementsAre(1, 2));
+}
+
 TEST_F(MeasureTest, StructureIsTheSameEveryTime) {
   ASSERT_EQ(run(2), MeasureEnd::kDone);
   const MeasurementFile first = file();

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one command, about 15 minutes on one H200 at most: builds for the GPU of this machine, runs the
-# GPU tests, runs the small ones again under compute-sanitizer, then times our own kernels and cuDNN's and writes a measurement
-# file. Nothing is installed; no clock, power limit or mode of the GPU is changed.
+# Everything that needs a GPU, in one command, about 25 minutes on one H200 at most: builds for the GPU of this machine, runs the
+# GPU tests, runs the small ones again under compute-sanitizer, then times our own kernels and cuDNN's beside published figures
+# (attention.json) and measures the GPU for `cpfit calibrate` (loopback.json; cuda.json where there are several GPUs and mpirun). Nothing is installed; no clock, power limit or mode of the GPU is changed.
 #
 #   tests/gpu/run_on_gpu.sh [BUILD_FOLDER [RESULT_FOLDER]]        by default build-gpu and build-gpu/results
+#   CPFIT_BENCH_MINUTES   of each measurement, by default 6; a result folder that is given again is gone on with
 #   CPFIT_CUDNN_FRONTEND  folder of cudnn_frontend.h, for cuDNN's side; without it that side is waived
 #
 # Ends with one line per part: passed, failed or waived with the reason. Exit codes: 0 all passed or waived, 1 something failed,
@@ -56,7 +57,7 @@ mkdir -p "$results"
 say "GPU: $gpu"
 
 # --- build for this GPU alone
-targets=(gpu_test kernel_text_test cpfit_gpu_attention)
+targets=(gpu_test kernel_text_test cpfit_gpu_attention cpfit-bench)
 configure() {
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCPFIT_BUILD_BENCHMARKS=OFF -DCPFIT_CUDA_ARCHITECTURES=native \
     -DCMAKE_CUDA_COMPILER="$nvcc" ${CPFIT_CUDNN_FRONTEND:+-DCPFIT_CUDNN_FRONTEND="$CPFIT_CUDNN_FRONTEND"} -Wno-dev
@@ -84,7 +85,7 @@ device=$("$build/tests/gpu/cpfit_gpu_attention" --check) || waive_all "${device#
 # --- right before fast: the kernels' text on the host, then the device
 part kernel-text 30 "$build/tests/kernels/cuda/kernel_text_test" --gtest_brief=1
 part operators 150 "$build/tests/gpu/gpu_test" --gtest_brief=1
-if [ "${#targets[@]}" -eq 4 ]; then part nccl 60 "$build/tests/gpu/gpu_nccl_test" --gtest_brief=1; fi
+if [ "${#targets[@]}" -eq 5 ]; then part nccl 60 "$build/tests/gpu/gpu_nccl_test" --gtest_brief=1; fi
 
 # --- the same kernels under compute-sanitizer, on the blocks that the emulator has too: small, and every mask
 sanitizer=$(command -v compute-sanitizer || true)
@@ -103,8 +104,19 @@ if [ "$failed" -eq 0 ]; then
   measure=("$build/tests/gpu/cpfit_gpu_attention" --out "$results/attention.json" --smi "$gpu")
   if [ -r "$published" ]; then measure+=(--published "$published"); fi
   part attention 180 "${measure[@]}"
+
+  bench=$build/calibrate/cpfit-bench
+  minutes=${CPFIT_BENCH_MINUTES:-6}
+  part bench-smoke 60 "$bench" --backend loopback --smoke
+  part bench-loopback "$((minutes * 60 + 60))" "$bench" --backend loopback --budget "$minutes" --out "$results/loopback.json"
+  gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader | wc -l)
+  if [ "$gpus" -gt 1 ] && command -v mpirun >/dev/null; then
+    part bench-cuda "$((minutes * 60 + 120))" mpirun -n "$gpus" "$bench" --backend cuda --budget "$minutes" --out "$results/cuda.json"
+  else
+    record "waived: bench-cuda: rings over NCCL need several GPUs and mpirun; here are $gpus"
+  fi
 else
-  record "waived: attention: nothing is timed that was not right"
+  record "waived: attention, bench: nothing is timed that was not right"
 fi
 
 printf '%s\n' "${summary[@]}"
