@@ -1,8 +1,5 @@
 #include "model/record/measurement.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -173,17 +170,6 @@ Problem foreign(const std::string& where, const std::string& message) {
   return {"measurement.foreign", where, message, "Give the file that cpfit-bench --out wrote."};
 }
 
-/// Empty: all went well.
-std::string write_all(int file, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = ::write(file, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return std::strerror(errno);
-    done += static_cast<std::size_t>(written);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string_view name_of(MeasuredOutcome outcome) {
@@ -294,15 +280,22 @@ Outcome<MeasurementFile> read_measurement(const std::filesystem::path& path) {
 
 void write_measurement(const MeasurementFile& file, const std::filesystem::path& path) {
   const std::string text = measurement_json(file);
-  const std::string beside = path.string() + ".writing." + std::to_string(::getpid());
-  const int draft = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (draft < 0) throw Error("'" + path.string() + "' cannot be written: " + std::strerror(errno));
-  std::string reason = write_all(draft, text);
-  if (::close(draft) != 0 && reason.empty()) reason = std::strerror(errno);
-  if (reason.empty() && std::rename(beside.c_str(), path.c_str()) != 0) reason = std::strerror(errno);
-  if (reason.empty()) return;
-  ::unlink(beside.c_str());
-  throw Error("'" + path.string() + "' cannot be written: " + reason);
+  const std::filesystem::path beside = path.string() + ".writing";
+  errno = 0;
+  std::ofstream stream(beside, std::ios::binary | std::ios::trunc);
+  stream << text;
+  stream.close();
+  std::error_code ignored;
+  if (!stream) {
+    const int reason = errno;
+    std::filesystem::remove(beside, ignored);
+    throw Error("'" + path.string() + "' cannot be written: " + (reason != 0 ? std::strerror(reason) : "the disk may be full"));
+  }
+  std::error_code reason;
+  std::filesystem::rename(beside, path, reason);
+  if (!reason) return;
+  std::filesystem::remove(beside, ignored);
+  throw Error("'" + path.string() + "' cannot be written: " + reason.message());
 }
 
 }  // namespace cpfit
