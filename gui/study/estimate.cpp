@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "gui/study/recipe_values.h"
-#include "sim/plan/detail.h"
-#include "sim/plan/explain.h"
 
 namespace cpfit::gui {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "gui/study/design.h"
+#include "gui/study/simulator.h"
 #include "model/rates/rate_set.h"
 #include "model/record/candidate.h"
-#include "sim/plan/workbench.h"
 
 namespace cpfit::gui {
 

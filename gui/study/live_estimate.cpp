@@ -5,11 +5,7 @@
 #include <algorithm>
 
 #include "gui/look/figures.h"
-#include "model/cluster/topology.h"
-#include "sim/plan/explain.h"
-#include "sim/plan/plan.h"
-#include "sim/schedule/step_size.h"
-#include "sim/timeline/lanes.h"
+#include "gui/study/recipe_values.h"
 
 namespace cpfit::gui {
 
@@ -21,7 +17,6 @@ constexpr int kPauseMs = 150;
 constexpr std::int64_t kSimulatedUnasked = 600'000;
 /// Activities of about 150 bytes each: 2.5 GB.
 constexpr std::int64_t kLargestProgram = 16'000'000;
-constexpr std::int64_t kLargestMemory = 2'000'000;
 constexpr std::int64_t kShortest = 4096, kLongest = std::int64_t{1} << 20;
 
 [[noreturn]] void refuse(const Problems& problems) { throw Error(to_text(problems.front())); }
@@ -30,29 +25,6 @@ Workbench bench_of(const Design& design, const RateSet& rates) {
   Outcome<Workbench> bench = Workbench::build(*design.scenario, rates);
   if (!bench.ok()) refuse(bench.problems());
   return std::move(bench).value();
-}
-
-std::vector<timeline::RankPlace> places_of(const StepTimeline& step, const Cluster& cluster) {
-  std::vector<timeline::RankPlace> places;
-  const schedule::SimulatedRanks& ranks = step.step->ranks;
-  for (std::int32_t rank = 0; rank < ranks.count(); ++rank) {
-    timeline::RankPlace place;
-    const std::int64_t global = ranks.global(rank);
-    place.node = static_cast<std::int32_t>(global / cluster.gpus_per_node);
-    place.rank = static_cast<std::int32_t>(global);
-    place.stage = ranks.coordinate(rank).pp;
-    places.push_back(place);
-  }
-  return places;
-}
-
-std::vector<std::string> names_of_links(const Topology& topology) {
-  std::vector<std::string> names;
-  const auto name = [&](std::int32_t vertex) -> const std::string& {
-    return topology.vertices()[static_cast<std::size_t>(vertex)].name;
-  };
-  for (const Link& link : topology.links()) names.push_back(name(link.from) + " -> " + name(link.to));
-  return names;
 }
 
 bool same_design(const Design& a, const Design& b) { return a.scenario == b.scenario && a.recipe == b.recipe; }
@@ -76,17 +48,14 @@ std::shared_ptr<const SimulatedStep> simulate(const Design& design, const RateSe
   Outcome<StepTimeline> ran = step_timeline(bench, training, design.recipe, {});
   if (!ran.ok()) refuse(ran.problems());
   simulated->now = std::move(ran).value();
-  simulated->lanes = timeline::timeline_of(simulated->now.history());
-  for (const timeline::RankAnswer& rank : simulated->now.answer.ranks) timeline::mark_exposed(simulated->lanes, rank);
-  simulated->places = places_of(simulated->now, design.scenario->cluster);
-  simulated->link_names = names_of_links(*design.scenario->cluster.topology);
-  if (size <= kLargestMemory) simulated->memory = step_memory(bench, training, simulated->now);
   return simulated;
 }
 
 LiveEstimate::LiveEstimate(StudyDocument& document, Jobs& jobs, std::shared_ptr<const RateSet> rates, QObject* parent)
     : QObject(parent), document_(document), jobs_(jobs), rates_(rates), estimator_(std::move(rates)) {
   for (QTimer* timer : {&quiet_, &pause_}) timer->setSingleShot(true);
+  idle_.setInterval(0);
+  connect(&idle_, &QTimer::timeout, this, &LiveEstimate::vary_next);
   quiet_.setInterval(kQuietMs);
   pause_.setInterval(kPauseMs);
   connect(&quiet_, &QTimer::timeout, this, [this] {
@@ -112,7 +81,8 @@ LiveEstimate::LiveEstimate(StudyDocument& document, Jobs& jobs, std::shared_ptr<
     sweep_.reset();
     control_.reset();
     levers_.clear();
-    for (const char* channel : {"simulate", "search", "sweep", "levers"}) jobs_.stop_channel(QLatin1String(channel));
+    variations_.clear();
+    for (const char* channel : {"simulate", "picture", "search", "sweep", "levers"}) jobs_.stop_channel(QLatin1String(channel));
     if (!document_.is_open()) {
       quiet_.stop();
       pause_.stop();
@@ -137,6 +107,12 @@ void LiveEstimate::refresh() {
   control_ = comparable && search_->plan.has_control ? std::optional(search_->plan.control) : std::nullopt;
   estimate_ = estimator_.estimate(document_.design(), control_);
   emit estimate_changed();
+  to_vary_.clear();
+  for (const Parameter& parameter : parameters()) {
+    if (parameter.strip) to_vary_.emplace_back(parameter.key);
+  }
+  std::ranges::reverse(to_vary_);
+  idle_.start();
 }
 
 void LiveEstimate::react() {
@@ -149,16 +125,33 @@ void LiveEstimate::react() {
   pause_.start();
 }
 
-std::vector<Variation> LiveEstimate::vary(std::string_view key) {
-  return document_.is_open() ? estimator_.vary(document_.design(), key, document_.derived()) : std::vector<Variation>{};
+const std::vector<Variation>& LiveEstimate::variations(const std::string& key) const {
+  static const std::vector<Variation> kNone;
+  const auto found = variations_.find(key);
+  return found == variations_.end() ? kNone : found->second;
+}
+
+void LiveEstimate::vary_next() {
+  if (to_vary_.empty() || !document_.is_open()) {
+    idle_.stop();
+    return;
+  }
+  const std::string key = std::move(to_vary_.back());
+  to_vary_.pop_back();
+  variations_[key] = estimator_.vary(document_.design(), key, document_.derived());
+  emit variations_changed(text_of(key));
+  if (to_vary_.empty()) {
+    idle_.stop();
+    emit all_variations_changed();
+  }
 }
 
 bool LiveEstimate::simulation_is_current() const { return simulation_ && same_design(simulation_->design, document_.design()); }
 bool LiveEstimate::levers_are_current() const { return same_design(levers_of_, document_.design()); }
 
 bool LiveEstimate::is_busy() const {
-  if (quiet_.isActive() || pause_.isActive()) return true;
-  for (const char* channel : {"simulate", "search", "sweep", "levers"}) {
+  if (quiet_.isActive() || pause_.isActive() || idle_.isActive()) return true;
+  for (const char* channel : {"simulate", "picture", "search", "sweep", "levers"}) {
     if (jobs_.is_running(QLatin1String(channel))) return true;
   }
   return false;

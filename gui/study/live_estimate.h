@@ -5,6 +5,7 @@
 #include <QObject>
 #include <QString>
 #include <QTimer>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,22 +13,15 @@
 
 #include "gui/study/estimate.h"
 #include "gui/study/jobs.h"
+#include "gui/study/simulator.h"
 #include "gui/study/study_document.h"
-#include "sim/plan/lengths.h"
-#include "sim/plan/step_memory.h"
-#include "sim/plan/step_timeline.h"
-#include "sim/timeline/trace_export.h"
 
 namespace cpfit::gui {
 
-/// One step on the timeline, with what views need to draw it. Immutable, shared between views.
+/// One step on the timeline. Immutable, shared between views.
 struct SimulatedStep {
   Design design;
   StepTimeline now;
-  Timeline lanes;  // exposed tails marked
-  std::vector<timeline::RankPlace> places;
-  std::vector<std::string> link_names;
-  StepMemory memory;
 };
 
 /// What the equal-GPU search says of the question; belongs to a scenario with its training, not to a recipe.
@@ -51,7 +45,8 @@ class LiveEstimate : public QObject {
 
   [[nodiscard]] const Estimate& now() const { return estimate_; }
   [[nodiscard]] Estimator& estimator() { return estimator_; }
-  [[nodiscard]] std::vector<Variation> vary(std::string_view key);
+  /// What the values along a parameter would do; computed while the window is idle, empty until then.
+  [[nodiscard]] const std::vector<Variation>& variations(const std::string& key) const;
 
   /// Null before the first; of an older design while one runs: simulation_is_current().
   [[nodiscard]] const std::shared_ptr<const SimulatedStep>& simulation() const { return simulation_; }
@@ -70,6 +65,8 @@ class LiveEstimate : public QObject {
  signals:
   void estimate_changed();    // closed form, at once
   void simulation_changed();  // a new one, a stop, a failure
+  void variations_changed(const QString& key);
+  void all_variations_changed();  // after the last of them
   void search_changed();
   void sweep_changed();
   void levers_changed();
@@ -77,6 +74,7 @@ class LiveEstimate : public QObject {
  private:
   void react();
   void refresh();
+  void vary_next();
   void start_search();
   void start_sweep();
   void start_levers();
@@ -87,6 +85,9 @@ class LiveEstimate : public QObject {
   std::shared_ptr<const RateSet> rates_;
   Estimator estimator_;
   Estimate estimate_;
+  std::map<std::string, std::vector<Variation>> variations_;
+  std::vector<std::string> to_vary_;  // parameters whose variations are old, last first
+  QTimer idle_;
   QTimer quiet_, pause_;  // 30 ms of quiet start the simulation, 150 ms what concerns the question
   std::shared_ptr<const SimulatedStep> simulation_;
   QString simulation_trouble_;

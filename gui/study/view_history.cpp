@@ -8,7 +8,10 @@ void ViewHistory::visit(const ViewPlace& place, bool merge) {
     merging_ = merge;
     return;
   }
-  if (places_[current_] == place) return;
+  if (places_[current_] == place) {
+    merging_ = merge && merging_;  // a gesture that has ended stays ended
+    return;
+  }
   places_.resize(current_ + 1);
   // The place a gesture began at stays: only places within the gesture replace each other.
   if (merge && merging_ && current_ > 0 && places_[current_].view == place.view) {
