@@ -45,6 +45,8 @@ std::string link_inside(const std::string& backend, const std::string& given) {
   return only_tcp ? "tcp" : "shared memory";
 }
 
+constexpr int kMostFailuresInARow = 3;
+
 StoppingRule rule_of(const BenchOptions& options) {
   if (options.smoke) return {1, 3, 3, 1, 0, 0.02};
   return {};
@@ -93,6 +95,7 @@ class Run {
     device_ = make_bench_device(options_.backend, host_, options_.timeout);
     const std::vector<std::string> hosts = together_.texts(host_name());
     plan_ = plan_points(request_of(probes, hosts));
+    if (options_.budget_seconds > 0) plan_ = interleaved(std::move(plan_));
     if (!open(hosts)) return MeasureEnd::kRefused;
     choose();
     report("running");
@@ -209,14 +212,18 @@ class Run {
         point.outcome = MeasuredOutcome::kFailed;
         point.reason = found->second + "; nothing is timed that is not right";
       }
+      failures_in_a_row_ = 0;
     } catch (const Interrupted&) {
       throw;
     } catch (const std::exception& failure) {
-      // The ranks are no longer at the same place: this point ends the measurement, and the file says at what.
+      point.outcome = MeasuredOutcome::kFailed;
+      point.reason = failure.what();
+      point.results.clear();
+      point.windows.clear();
+      // One rank goes on: it may be that only this point is too large. A device that does nothing any more fails again and again.
+      if (together_.size() == 1 && ++failures_in_a_row_ < kMostFailuresInARow) return;
+      // Several are no longer at the same place: this point ends the measurement, and the file says at what.
       if (store_) {
-        point.outcome = MeasuredOutcome::kFailed;
-        point.reason = failure.what();
-        point.results.clear();
         store_->add(point);
         fmt::print(stderr, "cpfit-bench: {} of {} points are kept{}\n", done_, total_,
                    options_.out.empty() ? "" : " in " + options_.out);
@@ -308,6 +315,7 @@ class Run {
   Clock::time_point clock_looked_;
   Clock::time_point begin_ = Clock::now();
   bool said_budget_ = false;
+  int failures_in_a_row_ = 0;
 };
 
 }  // namespace

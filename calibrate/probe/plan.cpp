@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <set>
 
@@ -331,6 +332,25 @@ std::vector<MeasuredPoint> plan_points(const PlanRequest& request) {
     plan.insert(plan.end(), std::make_move_iterator(points.begin()), std::make_move_iterator(points.end()));
   }
   return plan;
+}
+
+std::vector<MeasuredPoint> interleaved(std::vector<MeasuredPoint> plan) {
+  std::map<std::string, std::size_t> counts;
+  for (const MeasuredPoint& one : plan) ++counts[one.probe];
+  struct Place {
+    double share = 0;  // of its probe's points that come before it
+    std::size_t index = 0;
+  };
+  std::vector<Place> places;
+  std::map<std::string, std::size_t> seen;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const std::string& probe = plan[i].probe;
+    places.push_back({static_cast<double>(seen[probe]++) / static_cast<double>(counts[probe]), i});
+  }
+  std::ranges::stable_sort(places, {}, &Place::share);
+  std::vector<MeasuredPoint> spread;
+  for (const Place& place : places) spread.push_back(std::move(plan[place.index]));
+  return spread;
 }
 
 double attention_flops(const MeasuredPoint& point) {

@@ -27,6 +27,10 @@ struct PlanRequest {
 /// Points without results; a probe that makes no sense here (messages of a single rank) has one point, skipped, with the reason.
 [[nodiscard]] std::vector<MeasuredPoint> plan_points(const PlanRequest& request);
 
+/// The same points with every probe spread evenly over the plan: for a run that may end before all are measured. Of equals the
+/// probe that comes first stays first.
+[[nodiscard]] std::vector<MeasuredPoint> interleaved(std::vector<MeasuredPoint> plan);
+
 /// Every probe that measures, in the order of the plan, with a sentence.
 struct ProbeName {
   std::string name;

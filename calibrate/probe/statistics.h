@@ -18,7 +18,7 @@ struct StoppingRule {
   std::int64_t warm_ups = 3;
   std::int64_t least_samples = 10;
   std::int64_t most_samples = 1000;
-  double settled = 0.01;       // half of the interval over the median
+  double settled = 0.02;       // half of the interval over the median
   double least_seconds = 0.1;  // however soon it settles: slow changes of the machine are to be seen
   double most_seconds = 2;     // after which it ends unsettled, three samples at least
 };

@@ -54,6 +54,20 @@ TEST(ProbePlan, SeedShufflesInsideProbesAndNothingElse) {
   EXPECT_EQ(first.back().probe, "ring_step");
 }
 
+TEST(ProbePlan, InterleavedSpreadsEveryProbe) {
+  const auto plan = plan_points(two_ranks());
+  const auto spread = interleaved(plan);
+  EXPECT_TRUE(std::ranges::is_permutation(plan, spread));
+  // Any part of the plan from its start has of each probe its share, to within one point.
+  const auto counts = counts_of(plan);
+  std::map<std::string, int> seen;
+  for (std::size_t i = 0; i < spread.size(); ++i) {
+    ++seen[spread[i].probe];
+    const double part = static_cast<double>(i + 1) / static_cast<double>(spread.size());
+    for (const auto& [probe, count] : counts) EXPECT_NEAR(seen[probe], part * count, 2 + 0.02 * count) << probe << " " << i;
+  }
+}
+
 TEST(ProbePlan, OneRankSkipsWhatNeedsAnother) {
   PlanRequest request;
   for (const MeasuredPoint& point : plan_points(request)) {
