@@ -26,6 +26,7 @@ FeasibleView::FeasibleView(StudyDocument& document, LiveEstimate& live, QWidget*
       levers_(new QTableWidget(0, 3, this)) {
   headline_->setWordWrap(true);
   pointed_->setWordWrap(true);
+  pointed_->setForegroundRole(QPalette::PlaceholderText);
   pointed_->setMinimumHeight(fontMetrics().height() + 2);
   QFont bold = font();
   bold.setBold(true);
@@ -64,16 +65,16 @@ void FeasibleView::refresh() {
   headline_->setText(summary());
   pointed_->setText(ready ? tr("Controlled sweep: %1. Double-click or Enter takes a cell.").arg(held_text(*live_.sweep()))
                           : QString());
-  QPalette muted = palette();
-  muted.setColor(QPalette::WindowText, tokens_for(palette()).muted);
-  pointed_->setPalette(muted);
   refresh_levers();
   tell();
 }
 
 void FeasibleView::refresh_levers() {
   const std::vector<Lever>& levers = live_.levers();
-  const bool shown = !levers.empty() && live_.now().legal();
+  // Levers are an answer to a recipe that misses something; one that fits and hides needs none.
+  const bool misses =
+      live_.now().legal() && !judge_candidate(*live_.now().candidate, document_.design().scenario->requirements).feasible();
+  const bool shown = misses && !levers.empty();
   levers_->setVisible(shown);
   levers_title_->setVisible(shown);
   if (!shown) return;

@@ -51,6 +51,7 @@ LengthCurve::LengthCurve(StudyDocument& document, LiveEstimate& live, QWidget* p
       plot_(new QCustomPlot(this)) {
   headline_->setWordWrap(true);
   held_->setWordWrap(true);
+  held_->setForegroundRole(QPalette::PlaceholderText);
   plot_->setAccessibleName(tr("Memory by sequence length"));
   plot_->setFocusPolicy(Qt::StrongFocus);
   plot_->installEventFilter(this);
@@ -84,9 +85,6 @@ void LengthCurve::redraw() {
   plot_->clearPlottables();
   plot_->clearItems();
   dress(*plot_);
-  QPalette muted = palette();
-  muted.setColor(QPalette::WindowText, tokens_for(palette()).muted);
-  held_->setPalette(muted);
   if (!has_sweep()) {
     headline_->setText(document_.is_open() ? tr("The sweep over lengths is being computed …") : QString());
     held_->clear();
@@ -155,7 +153,7 @@ void LengthCurve::draw_degrees() {
     }
     const bool current = cp == document_.design().recipe.cp;
     QCPGraph* graph = plot_->addGraph();
-    graph->setPen(QPen(current ? t.accent : mixed(t.surface, t.text, 0.6), current ? 2.6 : 1.2,
+    graph->setPen(QPen(current ? t.accent : mixed(t.surface, t.text, 0.85), current ? 2.6 : 1.4,
                        current ? Qt::SolidLine : kDashes[style++ % kDashes.size()]));
     graph->setData(x, y, true);
     graph->setName(current ? tr("CP %1, reserved (this recipe)").arg(cp) : tr("CP %1").arg(cp));
@@ -197,7 +195,7 @@ void LengthCurve::draw_lines() {
   horizontal(capacity, t.bad, Qt::SolidLine, tr("capacity %1").arg(bytes_text(scenario.cluster.gpu.memory_usable)));
   horizontal(capacity * (1.0 - scenario.requirements.memory_margin_share), t.warn, Qt::DashLine,
              tr("margin %1").arg(share_text(scenario.requirements.memory_margin_share)));
-  const auto vertical = [&](std::int64_t tokens, const QColor& color, const QString& text, double height) {
+  const auto vertical = [&](std::int64_t tokens, const QColor& color, const QString& text, double height, bool left) {
     if (tokens <= 0) return;
     auto* line = new QCPItemStraightLine(plot_);
     line->point1->setCoords(static_cast<double>(tokens), 0.0);
@@ -206,16 +204,16 @@ void LengthCurve::draw_lines() {
     auto* label = new QCPItemText(plot_);
     label->position->setTypeY(QCPItemPosition::ptAxisRectRatio);
     label->position->setCoords(static_cast<double>(tokens), height);
-    label->setPositionAlignment(Qt::AlignRight | Qt::AlignTop);
+    label->setPositionAlignment((left ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignTop);
     label->setText(text);
     label->setColor(color);
     label->setBrush(QBrush(t.surface));
     label->setPadding(QMargins(4, 1, 4, 1));
     label->setFont(plot_->font());
   };
-  vertical(needed_at(*live_.sweep()), t.ring, tr("CP needed from here"), 0.62);
+  vertical(needed_at(*live_.sweep()), t.ring, tr("CP needed from here"), 0.02, false);
   vertical(document_.design().training().sequence.count(), t.accent,
-           tr("now %1").arg(tokens_text(document_.design().training().sequence.count())), 0.72);
+           tr("now %1").arg(tokens_text(document_.design().training().sequence.count())), 0.08, true);
 }
 
 void LengthCurve::fit() {

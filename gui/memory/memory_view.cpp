@@ -59,9 +59,9 @@ MemoryView::MemoryView(StudyDocument& document, LiveEstimate& live, Selection& s
   tree_->setAlternatingRowColors(true);
   tree_->header()->setSectionResizeMode(0, QHeaderView::Interactive);
   tree_->header()->setStretchLastSection(true);
-  tree_->setColumnWidth(0, 168);
-  tree_->setColumnWidth(1, 78);
-  tree_->setColumnWidth(2, 150);
+  tree_->setColumnWidth(0, 150);
+  tree_->setColumnWidth(1, 70);
+  tree_->setColumnWidth(2, 110);
   free_->setModel(changes_);
   free_->setAccessibleName(tr("What would free memory"));
   free_->verticalHeader()->hide();
@@ -75,9 +75,7 @@ MemoryView::MemoryView(StudyDocument& document, LiveEstimate& live, Selection& s
   assumptions_->setWordWrap(true);
   headline_->setWordWrap(true);
   nothing_to_free_->setWordWrap(true);
-  QPalette muted = palette();
-  muted.setColor(QPalette::WindowText, palette().color(QPalette::PlaceholderText));
-  assumptions_->setPalette(muted);
+  assumptions_->setForegroundRole(QPalette::PlaceholderText);
 
   auto* top = new QHBoxLayout;
   top->addWidget(headline_, 1);
@@ -177,7 +175,7 @@ void MemoryView::refresh_tree() {
   const QString place = now.design.recipe.pp > 1 ? tr("Stage %1").arg(stage_) : tr("Every GPU");
   if (choice == kAtPeak) {
     nodes_->set_nodes(memory_nodes(live_.estimator().ledger(now.design, stage_)));
-    headline_->setText(tr("%1 peaks at %2, %3.").arg(place, bytes_text(stage.device), text_of(name_of(stage.moment))));
+    headline_->setText(tr("%1 peaks at %2 (%3).").arg(place, bytes_text(stage.device), text_of(name_of(stage.moment))));
   } else {
     const Moment moment = choice == kForwardPeak    ? stage.forward_moment
                           : choice == kBackwardPeak ? stage.backward_moment
@@ -185,7 +183,7 @@ void MemoryView::refresh_tree() {
     nodes_->set_nodes(memory_nodes(live_.estimator().allocated(now.design, stage_, moment)));
     Bytes total;
     for (const MemoryNode& node : nodes_->nodes()) total += node.bytes;
-    headline_->setText(tr("%1 has %2 allocated, %3.").arg(place, bytes_text(total), text_of(name_of(moment))));
+    headline_->setText(tr("%1 has %2 allocated (%3).").arg(place, bytes_text(total), text_of(name_of(moment))));
   }
   for (int row = 0; row < std::min(2, nodes_->rowCount()); ++row) tree_->expand(nodes_->index(row, 0));
 }

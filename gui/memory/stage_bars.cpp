@@ -111,7 +111,7 @@ void StageBars::paintEvent(QPaintEvent*) {
     if (thin && i % static_cast<std::size_t>(1 + 14.0 / (area.height() + 1)) != 0) continue;
     painter.setPen(bar.stage == chosen_ ? t.text : t.muted);
     painter.drawText(QRectF(4, area.top(), kLeft - 10, area.height()), Qt::AlignVCenter | Qt::AlignLeft,
-                     bars_.size() == 1 ? tr("one stage") : tr("stage %1").arg(bar.stage));
+                     tr("stage %1").arg(bar.stage));
     painter.setPen(bar.fit == Fit::kFits ? t.text : color_of(t, bar.fit));
     painter.drawText(QRectF(width() - kRight + 4, area.top(), kRight - 8, area.height()), Qt::AlignVCenter | Qt::AlignRight,
                      bytes_text(bar.total));

@@ -5,7 +5,6 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
-#include "gui/look/color_tokens.h"
 #include "gui/look/figures.h"
 #include "gui/recipe/recipe_row.h"
 #include "gui/study/recipe_values.h"
@@ -91,6 +90,7 @@ void RecipePanel::build() {
   }
   guard_->setAccessibleName(tr("Equal comparison"));
   equation_->setAccessibleName(tr("World size"));
+  guard_->setForegroundRole(QPalette::BrightText);
   guard_->hide();
   scroll_->setWidget(content_);
   scroll_->setWidgetResizable(true);
@@ -149,15 +149,10 @@ void RecipePanel::refresh() {
     row->show_trouble(rule == rules.end() ? QString() : rule->second, legal);
   }
   equation_->setText(text_of(world_equation(design)));
-  const ColorTokens& t = tokens_for(palette());
-  QPalette muted = palette();
-  muted.setColor(QPalette::WindowText, design.recipe.world() == design.scenario->cluster.gpus() ? t.muted : t.bad);
-  equation_->setPalette(muted);
+  const bool filled = design.recipe.world() == design.scenario->cluster.gpus();
+  equation_->setForegroundRole(filled ? QPalette::PlaceholderText : QPalette::BrightText);
   guard_->setVisible(!live_.now().not_of_cp.empty());
   if (!live_.now().not_of_cp.empty()) {
-    QPalette warn = palette();
-    warn.setColor(QPalette::WindowText, t.warn);
-    guard_->setPalette(warn);
     guard_->setText(QStringLiteral("≠ ") + tr("Not an equal comparison: it %1.").arg(text_of(live_.now().not_of_cp)));
   }
   tell();

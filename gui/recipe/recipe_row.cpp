@@ -9,7 +9,6 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "gui/look/color_tokens.h"
 #include "gui/look/figures.h"
 #include "gui/recipe/sensitivity_strip.h"
 
@@ -17,7 +16,7 @@ namespace cpfit::gui {
 
 namespace {
 
-constexpr int kNameWidth = 118, kBoxWidth = 104;
+constexpr int kNameWidth = 126, kBoxWidth = 104;
 
 }  // namespace
 
@@ -88,6 +87,7 @@ RecipeRow::RecipeRow(const Parameter& parameter, QWidget* parent)
   mark_->setAlignment(Qt::AlignCenter);
   top->addWidget(mark_);
   rule_->setWordWrap(true);
+  rule_->setForegroundRole(QPalette::BrightText);
   rule_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   auto* inner = new QVBoxLayout(trouble_);
   inner->setContentsMargins(12, 0, 0, 4);
@@ -151,9 +151,6 @@ void RecipeRow::set_derived(bool derived) {
   if (derive_ == nullptr) return;
   derive_->setChecked(derived);
   line_->setReadOnly(derived);
-  QPalette shade = palette();
-  if (derived) shade.setColor(QPalette::Base, shade.color(QPalette::Window));
-  line_->setPalette(shade);
   strip_->setEnabled(!derived);
   if (derived) line_->setToolTip(tr("Follows from the other sizes; press = at another size to turn this one"));
 }
@@ -166,10 +163,6 @@ void RecipeRow::show_trouble(const QString& rule, const QStringList& legal) {
   trouble_->setVisible(!rule.isEmpty());
   rule_->setText(rule);
   if (rule.isEmpty()) return;
-  const ColorTokens& t = tokens_for(palette());
-  QPalette ink = rule_->palette();
-  ink.setColor(QPalette::WindowText, t.bad);
-  rule_->setPalette(ink);
   for (const QString& value : legal) {
     auto* button = new QPushButton(tr("Use %1").arg(value), trouble_);
     button->setAccessibleName(tr("Set %1 to %2").arg(text_of(parameter_.label), value));

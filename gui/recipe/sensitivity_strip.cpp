@@ -45,7 +45,7 @@ void SensitivityStrip::paintEvent(QPaintEvent*) {
   painter.setRenderHint(QPainter::Antialiasing);
   const ColorTokens& t = tokens_for(palette());
   const std::vector<StripColumn> columns = this->columns();
-  const QColor plain = isEnabled() ? mixed(t.surface, t.text, 0.42) : t.line;
+  const QColor plain = mixed(t.surface, t.text, isEnabled() ? 0.42 : 0.22);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const Variation& v = variations_[i];
     const QRectF bar = columns[i].bar;

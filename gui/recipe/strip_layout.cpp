@@ -8,19 +8,31 @@
 
 namespace cpfit::gui {
 
+namespace {
+
+/// Beyond this ratio of the slowest to the fastest step heights are logarithmic: else all but one would be stubs.
+constexpr double kWideSpread = 20.0;
+
+}  // namespace
+
 std::vector<StripColumn> strip_columns(const QRectF& area, const std::vector<Variation>& variations) {
   std::vector<StripColumn> columns;
-  double slowest = 0.0;
+  double slowest = 0.0, fastest = 0.0;
   for (const Variation& v : variations) {
-    if (v.legal) slowest = std::max(slowest, v.step.value());
+    if (!v.legal) continue;
+    slowest = std::max(slowest, v.step.value());
+    fastest = fastest == 0.0 ? v.step.value() : std::min(fastest, v.step.value());
   }
+  const bool wide = fastest > 0.0 && slowest > kWideSpread * fastest;
   const double slot = variations.empty() ? 0.0 : std::min(area.width() / static_cast<double>(variations.size()), 22.0);
   const double least = area.height() / 6.0;
   const double gap = slot > 6.0 ? 2.0 : 1.0;
   for (std::size_t i = 0; i < variations.size(); ++i) {
     StripColumn column;
     column.place = QRectF(area.left() + slot * static_cast<double>(i), area.top(), slot, area.height());
-    const double share = variations[i].legal && slowest > 0.0 ? variations[i].step.value() / slowest : 0.0;
+    const double share = !variations[i].legal || slowest <= 0.0 ? 0.0
+                         : wide ? 1.0 - std::log(slowest / variations[i].step.value()) / std::log(slowest / fastest)
+                                : variations[i].step.value() / slowest;
     const double height = std::max(least, area.height() * share);
     column.bar = QRectF(column.place.left() + gap, area.bottom() - height, slot - 2 * gap, height);
     columns.push_back(column);

@@ -15,7 +15,7 @@ struct StripColumn {
 };
 
 /// One column per variation over `area`; bars stand on its bottom, the slowest legal one is as high as the area, none lower than
-/// a sixth of it. Illegal ones get a bar of that least height.
+/// a sixth of it; where they differ more than twentyfold, heights are logarithmic. Illegal ones get a bar of that least height.
 [[nodiscard]] std::vector<StripColumn> strip_columns(const QRectF& area, const std::vector<Variation>& variations);
 
 /// The column at x; of a drag beyond the ends the outermost.

@@ -1,0 +1,96 @@
+#include "gui/window/app_actions.h"
+
+#include <QAction>
+#include <QMenu>
+#include <QMenuBar>
+#include <utility>
+
+namespace cpfit::gui {
+
+AppActions::AppActions(QWidget* window) : QObject(window), window_(window) {}
+
+QString AppActions::plain(const QString& text) {
+  QString bare = text;
+  bare.replace(QStringLiteral("&&"), QStringLiteral("\x01"));
+  bare.remove(QLatin1Char('&'));
+  bare.replace(QStringLiteral("\x01"), QStringLiteral("&"));
+  return bare;
+}
+
+QAction* AppActions::add(const ActionSpec& spec, std::function<void()> run) {
+  auto* action = new QAction(spec.text, window_);
+  action->setObjectName(spec.id);
+  action->setCheckable(spec.checkable);
+  QList<QKeySequence> keys;
+  for (const QString& key : spec.keys.split(QStringLiteral("; "), Qt::SkipEmptyParts))
+    keys.append(QKeySequence::fromString(key, QKeySequence::PortableText));
+  action->setShortcuts(keys);
+  action->setShortcutContext(Qt::WindowShortcut);
+  describe(*action, spec, {});
+  connect(action, &QAction::triggered, this, [run = std::move(run)] { run(); });
+  window_->addAction(action);
+  specs_.push_back(spec);
+  actions_[spec.id] = action;
+  return action;
+}
+
+QAction* AppActions::find(const QString& id) const {
+  const auto found = actions_.find(id);
+  return found == actions_.end() ? nullptr : found->second;
+}
+
+void AppActions::describe(QAction& action, const ActionSpec& spec, const QString& why_not) const {
+  QString tip = spec.help.isEmpty() ? plain(spec.text) : spec.help;
+  if (!action.shortcut().isEmpty()) tip += QStringLiteral(" (%1)").arg(action.shortcut().toString(QKeySequence::NativeText));
+  if (!why_not.isEmpty()) tip += QStringLiteral("\n") + tr("Not now: %1").arg(why_not);
+  action.setToolTip(tip);
+  action.setStatusTip(why_not.isEmpty() ? spec.help : tr("Not now: %1").arg(why_not));
+}
+
+void AppActions::set_reason(const QString& id, const QString& why_not) {
+  QAction* action = find(id);
+  if (action == nullptr) return;
+  reasons_[id] = why_not;
+  action->setEnabled(why_not.isEmpty());
+  for (const ActionSpec& spec : specs_) {
+    if (spec.id == id) describe(*action, spec, why_not);
+  }
+}
+
+QString AppActions::reason(const QString& id) const {
+  const auto found = reasons_.find(id);
+  return found == reasons_.end() ? QString() : found->second;
+}
+
+void AppActions::fill(QMenuBar& bar) const {
+  std::map<QString, QMenu*> menus;
+  for (const ActionSpec& spec : specs_) {
+    QString path;
+    QMenu* menu = nullptr;
+    for (const QString& part : spec.menu.split(QLatin1Char('/'), Qt::SkipEmptyParts)) {
+      path += QLatin1Char('/') + part;
+      QMenu*& entry = menus[path];
+      if (entry == nullptr) entry = menu == nullptr ? bar.addMenu(part) : menu->addMenu(part);
+      menu = entry;
+      menu->setToolTipsVisible(true);
+    }
+    if (menu == nullptr) continue;
+    if (spec.separator_before) menu->addSeparator();
+    menu->addAction(find(spec.id));
+  }
+}
+
+std::vector<ViewKey> view_keys() {
+  const auto tr = [](const char* text) { return QObject::tr(text); };
+  return {
+      {tr("Ctrl+wheel, W / S, + / −"), tr("zoom in, out at the pointer (timeline, curves)")},
+      {tr("Shift+wheel, A / D, ← / →"), tr("pan")},
+      {tr("Home"), tr("fit everything")},
+      {tr("↑ / ↓ in a recipe row"), tr("next legal value up, down")},
+      {tr("Page Up / Page Down in a recipe row"), tr("first, last legal value")},
+      {tr("Double-click on a row's name"), tr("back to the scenario's value")},
+      {tr("Esc"), tr("clear the focus range, then the selection")},
+  };
+}
+
+}  // namespace cpfit::gui

@@ -1,0 +1,211 @@
+// The verdict and the recipe panel: what they say, and that keyboard and mouse change the study as they should.
+#include <gmock/gmock.h>
+
+#include <QAbstractScrollArea>
+#include <QApplication>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTest>
+
+#include "example_study.h"
+#include "gui/recipe/recipe_panel.h"
+#include "gui/recipe/recipe_row.h"
+#include "gui/recipe/sensitivity_strip.h"
+#include "gui/recipe/strip_layout.h"
+#include "gui/recipe/verdict_strip.h"
+#include "gui/recipe/verdict_text.h"
+
+namespace cpfit::gui {
+namespace {
+
+Variation variation(const std::string& value, bool legal, double step, bool current = false) {
+  Variation v;
+  v.value = value;
+  v.legal = legal;
+  v.step = Seconds(step);
+  v.fit = Fit::kFits;
+  v.current = current;
+  return v;
+}
+
+TEST(StripLayout, HeightsAreStepTimesAndNoneVanishes) {
+  const std::vector<Variation> variations = {variation("1", true, 4.0), variation("2", true, 2.0), variation("4", false, 0.0),
+                                             variation("8", true, 0.4)};
+  const std::vector<StripColumn> columns = strip_columns(QRectF(0, 0, 80, 24), variations);
+  ASSERT_EQ(columns.size(), 4u);
+  EXPECT_DOUBLE_EQ(columns[0].bar.height(), 24.0);  // the slowest
+  EXPECT_DOUBLE_EQ(columns[1].bar.height(), 12.0);  // half of it
+  EXPECT_DOUBLE_EQ(columns[3].bar.height(), 4.0);   // a sixth at least
+  EXPECT_DOUBLE_EQ(columns[1].bar.bottom(), 24.0);
+  EXPECT_EQ(column_at(columns, 25.0), 1u);  // 20 pixels each
+  EXPECT_EQ(column_at(columns, 1000.0), 3u);
+  EXPECT_FALSE(column_at({}, 1.0));
+}
+
+TEST(StripLayout, StepsSkipWhatIsNotLegal) {
+  const std::vector<Variation> variations = {variation("1", true, 1, true), variation("2", false, 0), variation("4", true, 1),
+                                             variation("8", true, 1)};
+  EXPECT_EQ(legal_step(variations, 1), 2u);
+  EXPECT_EQ(legal_step(variations, 2), 3u);
+  EXPECT_EQ(legal_step(variations, 99), 3u);
+  EXPECT_FALSE(legal_step(variations, -1));
+  EXPECT_EQ(nearest_legal_column(variations, 1), 0u);
+}
+
+TEST(VerdictText, TheLimitIsTheLargestLossOrTheWorkItself) {
+  TimeBreakdown time;
+  time.compute = Seconds(9.0);
+  time.bubble = Seconds(1.0);
+  EXPECT_EQ(limit_of(time), "pipeline bubble, 10 % of the step");
+  time.bubble = Seconds(0.1);
+  EXPECT_TRUE(limit_of(time).startsWith("compute")) << limit_of(time).toStdString();
+}
+
+TEST(VerdictText, TheSmallestLeverThatIsEnoughIsNamed) {
+  std::vector<Lever> levers(3);
+  levers[0] = {"recompute=full", "", "step +30 %", 5.0, {"recompute"}};
+  levers[1] = {"cp=8", "", "step +2 %", 1.2, {"cp"}};
+  levers[2] = {"nodes=2", "", "twice the GPUs", 1.0, {"cluster"}};
+  const std::optional<Lever> found = smallest_enough(levers);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->change, "cp=8");
+  levers[1].gain = 0.4;
+  EXPECT_EQ(smallest_enough(levers)->change, "recompute=full");
+}
+
+class Panel : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(document.open_text(example_toml("32k"), "test.toml").empty());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !live.is_busy(); }, 60'000));
+    document.set_recipe(example_design("tp=2,cp=4,pp=1,dp=1,recompute=full").recipe, "start");
+    panel.resize(380, 900);
+    panel.show();
+    verdict.resize(1000, 90);
+    verdict.show();
+    settle();
+  }
+  void settle() {
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !live.is_busy(); }, 60'000));
+  }
+  StudyDocument document;
+  Jobs jobs;
+  Selection selection;
+  LiveEstimate live{document, jobs, example_rates()};
+  RecipePanel panel{document, live, selection};
+  VerdictStrip verdict{live, document};
+};
+
+TEST_F(Panel, ArrowKeysStepOverLegalValues) {
+  SensitivityStrip* strip = panel.row("tp")->strip();
+  strip->setFocus();
+  QTest::keyClick(strip, Qt::Key_Up);
+  EXPECT_EQ(document.design().recipe.tp, 4);
+  QTest::keyClick(strip, Qt::Key_Home);
+  EXPECT_EQ(document.design().recipe.tp, 4);  // the strip is of the old value until it was computed again: one step at a time
+  settle();
+  EXPECT_EQ(document.design().recipe.world(), 8);
+}
+
+TEST_F(Panel, ADragIsOneUndoStep) {
+  SensitivityStrip* strip = panel.row("micro_batch")->strip();
+  const int before = document.undo().count();
+  const std::vector<StripColumn> columns = strip_columns(QRectF(strip->rect()).adjusted(2, 3, -2, -3), strip->variations());
+  ASSERT_GE(columns.size(), 3u);
+  QTest::mousePress(strip, Qt::LeftButton, {}, columns[1].place.center().toPoint());
+  QMouseEvent move(QEvent::MouseMove, columns[2].place.center(), strip->mapToGlobal(columns[2].place.center()), Qt::LeftButton,
+                   Qt::LeftButton, {});
+  QApplication::sendEvent(strip, &move);
+  EXPECT_EQ(document.undo().count(), before + 1);
+  document.undo().undo();
+  EXPECT_EQ(document.design().recipe.micro_batch, 1);
+}
+
+TEST_F(Panel, AnIllegalValueShowsItsRuleAndNearestLegalOnes) {
+  RecipeRow* row = panel.row("sequence_length");
+  auto* box = row->findChild<QLineEdit*>();
+  box->setFocus();
+  box->selectAll();
+  QTest::keyClicks(box, "32769");
+  QTest::keyClick(box, Qt::Key_Return);
+  EXPECT_EQ(document.design().training().sequence.count(), 32769);
+  EXPECT_FALSE(live.now().legal());
+  settle();
+  QString shown;
+  RecipeRow* troubled = nullptr;
+  for (const Parameter& parameter : parameters()) {
+    if (RecipeRow* each = panel.row(std::string(parameter.key)); !each->trouble().isEmpty()) {
+      troubled = each;
+      break;
+    }
+  }
+  ASSERT_NE(troubled, nullptr);
+  EXPECT_THAT(troubled->trouble().toStdString(), testing::HasSubstr("32769"));
+}
+
+TEST_F(Panel, AButtonTakesTheNearestLegalValue) {
+  ASSERT_TRUE(document.set_value("global_batch", "3").empty());
+  ASSERT_TRUE(document.set_value("cp", "2").empty());  // dp follows: 2, and 3 sequences do not divide over it
+  settle();
+  ASSERT_FALSE(live.now().legal());
+  const std::string key = parameter_of(live.now().problems.front());
+  QPushButton* button = panel.row(key)->findChild<QPushButton*>();
+  ASSERT_NE(button, nullptr) << key;
+  QTest::mouseClick(button, Qt::LeftButton);
+  settle();
+  EXPECT_TRUE(live.now().legal());
+}
+
+TEST_F(Panel, UnreadableTextStaysInItsRow) {
+  auto* box = panel.row("cp")->findChild<QLineEdit*>();
+  box->setFocus();
+  box->selectAll();
+  QTest::keyClicks(box, "lots");
+  QTest::keyClick(box, Qt::Key_Return);
+  EXPECT_FALSE(panel.row("cp")->trouble().isEmpty());
+  EXPECT_EQ(document.design().recipe.cp, 4);
+}
+
+TEST_F(Panel, TheDerivedSizeCannotBeTyped) {
+  EXPECT_TRUE(panel.row("dp")->findChild<QLineEdit*>()->isReadOnly());
+  EXPECT_FALSE(panel.row("cp")->findChild<QLineEdit*>()->isReadOnly());
+  document.set_derived("cp");
+  EXPECT_TRUE(panel.row("cp")->findChild<QLineEdit*>()->isReadOnly());
+}
+
+TEST_F(Panel, EveryControlHasAnAccessibleName) {
+  for (const QWidget* widget : panel.findChildren<QWidget*>()) {
+    if (widget->focusPolicy() == Qt::NoFocus || qobject_cast<const QAbstractScrollArea*>(widget) != nullptr ||
+        qobject_cast<const QLabel*>(widget) != nullptr)
+      continue;
+    if (widget->objectName().startsWith("qt_")) continue;
+    EXPECT_FALSE(widget->accessibleName().isEmpty()) << widget->metaObject()->className();
+  }
+}
+
+TEST_F(Panel, TheVerdictHasItsFiveAnswersAndTheDifference) {
+  ASSERT_EQ(verdict.cells().size(), 5u);
+  EXPECT_TRUE(verdict.cells()[0].delta.isEmpty());
+  document.pin_baseline({document.design(), *live.now().candidate, "base"});
+  ASSERT_TRUE(document.set_value("recompute", "none").empty());
+  // Without recompute the step is shorter and the memory more.
+  EXPECT_TRUE(verdict.cells()[0].delta.startsWith("+")) << verdict.cells()[0].delta.toStdString();
+  EXPECT_TRUE(verdict.cells()[1].delta.startsWith(QChar(0x2212))) << verdict.cells()[1].delta.toStdString();
+  EXPECT_FALSE(verdict.cells()[0].better);
+  EXPECT_TRUE(verdict.cells()[1].better);
+}
+
+TEST_F(Panel, TheVerdictsNumbersRevealTheirPlaceByKeyboard) {
+  QSignalSpy reveal(&verdict, &VerdictStrip::reveal);
+  verdict.setFocus();
+  QTest::keyClick(&verdict, Qt::Key_Right);
+  QTest::keyClick(&verdict, Qt::Key_Return);
+  ASSERT_EQ(reveal.count(), 1);
+  EXPECT_EQ(reveal.front().front().toString(), "step");
+}
+
+}  // namespace
+}  // namespace cpfit::gui

@@ -1,0 +1,284 @@
+// The window: actions, palette, what files are, sessions, themes and scale, opening and refusing.
+#include <gmock/gmock.h>
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QDockWidget>
+#include <QFile>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QMimeData>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "gui/recipe/verdict_strip.h"
+#include "gui/view/export_view.h"
+#include "gui/view/study_view.h"
+#include "gui/window/command_palette.h"
+#include "gui/window/dropped_file.h"
+#include "gui/window/examples.h"
+#include "gui/window/layouts.h"
+#include "gui/window/main_window.h"
+#include "gui/window/palette_match.h"
+#include "gui/window/screenshots.h"
+#include "gui/window/session.h"
+
+namespace cpfit::gui {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(PaletteMatch, BeginningsOfWordsWin) {
+  const QStringList texts = {"File: Open …", "View: Only this view", "File: Copy as command", "Edit: Copy view"};
+  EXPECT_EQ(best_matches("open", texts).front(), 0);
+  EXPECT_EQ(best_matches("cac", texts).front(), 2);
+  EXPECT_EQ(best_matches("copy view", texts).front(), 3);
+  EXPECT_TRUE(best_matches("zzz", texts).empty());
+  EXPECT_THAT(best_matches("", texts), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(FileNatures, AreReadFromContent) {
+  EXPECT_EQ(nature_of("SQLite format 3\0", "a.txt").kind, FileKind::kDatabase);
+  EXPECT_EQ(nature_of("# x\nmodel = \"m\"\n[training]\nsequence_length = \"1k\"\n", "a").kind, FileKind::kScenario);
+  EXPECT_EQ(nature_of("{\"model_type\": \"llama\", \"num_hidden_layers\": 2}", "a").kind, FileKind::kModelConfig);
+  EXPECT_EQ(nature_of("{\"traceEvents\": []}", "a").kind, FileKind::kTrace);
+  EXPECT_EQ(nature_of("{\"base\": \"dgx-h100\"}", "a").kind, FileKind::kTopology);
+  EXPECT_EQ(nature_of("<system version=\"1\">", "a").kind, FileKind::kTopology);
+  for (const auto& [text, name] : {std::pair<QByteArray, QString>("", "empty"),
+                                   {"hello", "words.txt"},
+                                   {"{\"a\": 1}", "any.json"},
+                                   {"x = 1\n", "other.toml"},
+                                   {QByteArray("\x7f\0ELF", 5), "prog"}}) {
+    const FileNature nature = nature_of(text, name);
+    EXPECT_EQ(nature.kind, FileKind::kUnknown) << name.toStdString();
+    EXPECT_TRUE(nature.sentence.contains(name)) << nature.sentence.toStdString();
+  }
+}
+
+TEST(Sessions, ReadBack) {
+  SessionState state;
+  state.geometry = QByteArray("\x01\x02\x00\x03", 4);
+  state.docks = "docks";
+  state.study = "a/b.toml";
+  state.recipe = "tp=2";
+  state.recent = {"a", "b"};
+  state.theme = "dark";
+  state.scale = 1.5;
+  const SessionRead read = session_from_json(to_json(state));
+  EXPECT_TRUE(read.trouble.isEmpty());
+  EXPECT_EQ(read.state, state);
+}
+
+TEST(Sessions, ABrokenFileIsPutAsideAndSaid) {
+  QTemporaryDir folder;
+  const QString path = folder.filePath("session.json");
+  for (const QByteArray content :
+       {QByteArray("{"), QByteArray("[]"), QByteArray("{\"version\": 99}"), QByteArray("\xff\xfe garbage")}) {
+    QFile file(path);
+    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+    file.write(content);
+    file.close();
+    const SessionRead read = load_session(path);
+    EXPECT_FALSE(read.trouble.isEmpty()) << content.toStdString();
+    EXPECT_EQ(read.state, SessionState{});
+    EXPECT_FALSE(QFile::exists(path));
+    EXPECT_TRUE(QFile::exists(path + ".broken"));
+  }
+  EXPECT_TRUE(load_session(folder.filePath("none.json")).trouble.isEmpty());
+  EXPECT_FALSE(save_session({}, "/proc/nowhere/session.json").isEmpty());
+}
+
+TEST(Sessions, RecentIsShortAndHasNothingTwice) {
+  QStringList recent;
+  for (int i = 0; i < 30; ++i) recent = with_recent(recent, QString::number(i % 14));
+  EXPECT_EQ(recent.size(), kRecentKept);
+  EXPECT_EQ(recent.front(), "1");  // 29 % 14
+  EXPECT_EQ(QSet<QString>(recent.begin(), recent.end()).size(), recent.size());
+}
+
+TEST(Examples, AreBundledWithNameAndQuestion) {
+  const std::vector<Example> examples = bundled_examples();
+  EXPECT_GE(examples.size(), 3u);
+  for (const Example& example : examples) {
+    EXPECT_FALSE(example_text(example.path).empty()) << example.path.toStdString();
+    EXPECT_FALSE(example.question.isEmpty()) << example.path.toStdString();
+    EXPECT_NE(example.name, example.path);
+  }
+  EXPECT_TRUE(example_text("examples/none.toml").empty());
+}
+
+TEST(Layouts, AreFiveAndNameNoDockTwice) {
+  ASSERT_EQ(window_layouts().size(), 5u);
+  for (const WindowLayout& layout : window_layouts()) {
+    QSet<QString> seen;
+    for (const DockSlot& slot : layout.docks) {
+      EXPECT_FALSE(seen.contains(slot.id)) << slot.id.toStdString();
+      seen.insert(slot.id);
+    }
+  }
+}
+
+class Window : public testing::Test {
+ protected:
+  void SetUp() override {
+    window.setProperty("unattended", true);
+    window.show();
+  }
+  void open() {
+    ASSERT_TRUE(window.open_example("examples/llama3-8b-128k-1node.toml"));
+    ASSERT_TRUE(wait_until_idle(window, 60'000));
+  }
+  MainWindow window{WindowOptions{}};
+};
+
+TEST_F(Window, EveryActionHasTextAndIsReachableAndSaysWhyNot) {
+  for (const bool with_study : {false, true}) {
+    if (with_study) open();
+    QSet<QString> keys;
+    for (const ActionSpec& spec : window.actions_table().specs()) {
+      const QAction* action = window.actions_table().find(spec.id);
+      ASSERT_NE(action, nullptr);
+      EXPECT_FALSE(AppActions::plain(action->text()).isEmpty()) << spec.id.toStdString();
+      EXPECT_FALSE(spec.menu.isEmpty()) << spec.id.toStdString();  // menus are reachable by keyboard
+      EXPECT_FALSE(spec.help.isEmpty()) << spec.id.toStdString();
+      if (!action->isEnabled()) EXPECT_FALSE(window.actions_table().reason(spec.id).isEmpty()) << spec.id.toStdString();
+      for (const QKeySequence& key : action->shortcuts()) {
+        EXPECT_FALSE(key.isEmpty()) << spec.id.toStdString();
+        EXPECT_FALSE(keys.contains(key.toString())) << "two actions have " << key.toString().toStdString();
+        keys.insert(key.toString());
+      }
+    }
+  }
+}
+
+TEST_F(Window, AnExampleOpensInOneClickWithAVerdict) {
+  open();
+  EXPECT_TRUE(window.live().now().legal());
+  EXPECT_EQ(window.verdict()->cells().size(), 5u);
+  EXPECT_TRUE(window.dock("recipe")->isVisible());
+  EXPECT_TRUE(window.dock("memory")->isVisible());
+}
+
+TEST_F(Window, ABadFileIsASentenceAndTheStudyStays) {
+  open();
+  QTemporaryDir folder;
+  for (const auto& [name, content] : {std::pair<QString, QByteArray>("broken.toml", "[training]\nsequence_length = 12q\n"),
+                                      {"words.txt", "hello"},
+                                      {"empty", ""},
+                                      {"broken.sqlite", "SQLite format 3\0garbage"},
+                                      {"config.json", "{\"model_type\": \"mixtral\", \"num_hidden_layers\": 2}"},
+                                      {"topology.json", "{\"base\": \"dgx-h1000\"}"}}) {
+    const QString path = folder.filePath(name);
+    QFile file(path);
+    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+    file.write(content);
+    file.close();
+    EXPECT_FALSE(window.open_path(path)) << name.toStdString();
+    EXPECT_FALSE(window.said().isEmpty());
+    EXPECT_EQ(window.document().path(), "examples/llama3-8b-128k-1node.toml");
+  }
+  EXPECT_FALSE(window.open_path("/nowhere/at/all.toml"));
+  EXPECT_FALSE(window.open_path(folder.path()));
+}
+
+TEST_F(Window, ADroppedScenarioOpens) {
+  QMimeData content;
+  content.setUrls({QUrl::fromLocalFile(QStringLiteral(CPFIT_SOURCE_DIR "/examples/llama3-8b-32k-8xpcie.toml"))});
+  QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &content, Qt::LeftButton, Qt::NoModifier);
+  QApplication::sendEvent(&window, &drop);
+  EXPECT_TRUE(window.document().is_open());
+}
+
+TEST_F(Window, TheSessionGoesRound) {
+  open();
+  ASSERT_TRUE(window.document().set_value("micro_batch", "2").empty());
+  window.set_theme(ThemeChoice::kDark);
+  window.set_scale(1.15);
+  const SessionState state = window.session();
+  MainWindow again{WindowOptions{}};
+  again.show();
+  again.restore(session_from_json(to_json(state)).state);
+  EXPECT_EQ(again.document().design().recipe, window.document().design().recipe);
+  EXPECT_EQ(again.theme(), ThemeChoice::kDark);
+  EXPECT_DOUBLE_EQ(again.scale(), 1.15);
+  again.set_scale(1.0);
+  again.set_theme(ThemeChoice::kLight);
+}
+
+TEST_F(Window, ASessionWhoseStudyIsGoneShowsTheStartPage) {
+  SessionState state;
+  state.study = "/nowhere/at/all.toml";
+  window.restore(state);
+  EXPECT_FALSE(window.document().is_open());
+  EXPECT_FALSE(window.said().isEmpty());
+}
+
+TEST_F(Window, LayoutsChangeWhatIsShownAndResetWorks) {
+  open();
+  window.apply_layout(1);
+  EXPECT_FALSE(window.dock("recipe")->isVisible());
+  window.apply_layout(0);
+  EXPECT_TRUE(window.dock("recipe")->isVisible());
+  window.dock("recipe")->close();
+  window.actions_table().find("layout.reset")->trigger();
+  EXPECT_TRUE(window.dock("recipe")->isVisible());
+}
+
+TEST_F(Window, ThePaletteRunsACommandByAFewLetters) {
+  open();
+  window.actions_table().find("help.palette")->trigger();
+  auto* palette = window.findChild<CommandPalette*>();
+  ASSERT_TRUE(palette->isVisible());
+  QTest::keyClicks(palette->findChild<QLineEdit*>(), "high contrast");
+  QTest::keyClick(palette->findChild<QLineEdit*>(), Qt::Key_Return);
+  EXPECT_EQ(window.theme(), ThemeChoice::kHighContrast);
+  window.set_theme(ThemeChoice::kLight);
+}
+
+TEST_F(Window, EveryViewIsExportedInEveryFormat) {
+  open();
+  QTemporaryDir folder;
+  for (StudyView* view : window.views()) {
+    for (const char* ending : {".png", "@2x.png", ".pdf", ".svg", ".csv"}) {
+      const QString path = folder.filePath(view->id() + ending);
+      if (QString(ending) == ".csv" && view->csv().isEmpty()) continue;
+      EXPECT_EQ(export_view(*view, path, format_of(path)), "") << path.toStdString();
+      EXPECT_GT(QFile(path).size(), 50) << path.toStdString();
+    }
+    EXPECT_FALSE(export_view(*view, "/nowhere/at/all.png", ExportFormat::kPng).isEmpty());
+    EXPECT_FALSE(view->summary().isEmpty()) << view->id().toStdString();
+  }
+  const QImage once(folder.filePath("memory.png")), twice(folder.filePath("memory@2x.png"));
+  EXPECT_EQ(twice.size(), once.size() * 2);
+}
+
+TEST_F(Window, ABaselineIsPinnedAndTheDifferenceShown) {
+  open();
+  window.actions_table().find("run.pin")->trigger();
+  ASSERT_TRUE(window.document().set_value("micro_batch", "2").empty());
+  EXPECT_FALSE(window.verdict()->cells()[0].delta.isEmpty());
+  window.actions_table().find("run.unpin")->trigger();
+  EXPECT_TRUE(window.verdict()->cells()[0].delta.isEmpty());
+}
+
+TEST_F(Window, TheCommandIsCopied) {
+  open();
+  window.dock("memory")->raise();
+  window.view("memory")->findChild<QWidget*>()->setFocus();
+  window.actions_table().find("show.memory")->trigger();
+  window.actions_table().find("file.copy_command")->trigger();
+  EXPECT_TRUE(QApplication::clipboard()->text().startsWith("cpfit simulate \"examples/llama3-8b-128k-1node.toml\" --recipe"))
+      << QApplication::clipboard()->text().toStdString();
+}
+
+TEST_F(Window, ItIsUsableAt1024By700AndAtTwiceTheScale) {
+  open();
+  window.set_scale(1.0);
+  window.resize(1024, 700);
+  EXPECT_LE(window.minimumSizeHint().width(), 1024);
+  EXPECT_LE(window.minimumSizeHint().height(), 700);
+}
+
+}  // namespace
+}  // namespace cpfit::gui
