@@ -83,8 +83,8 @@ TEST_F(ProbeBenchTest, SmokeAloneWritesAFileAndTellsHowFarItIs) {
 }
 
 TEST_F(ProbeBenchTest, AnInterruptKeepsWhatWasMeasuredAndARerunGoesOn) {
-  // The whole plan for one rank takes minutes; it is interrupted when some points are done.
-  const ChildCommand command = alone({"--probe", "memory", "--probe", "launch", "--out", out_});
+  // Eighteen seconds of a budget keep points short; it is interrupted when two are done.
+  const ChildCommand command = alone({"--probe", "memory", "--out", out_, "--budget", "0.3"});
   const ChildResult result = run_child(command, [&](std::string_view line) {
     if (nlohmann::json::parse(line).at("done") < 2) return;
     for (const pid_t process : processes_with(out_)) ::kill(process, SIGINT);
@@ -94,7 +94,7 @@ TEST_F(ProbeBenchTest, AnInterruptKeepsWhatWasMeasuredAndARerunGoesOn) {
   const MeasurementFile first = file();
   ASSERT_GE(first.points.size(), 2U);
   std::vector<nlohmann::json> lines;
-  const ChildResult rerun = run_child(alone({"--probe", "memory", "--probe", "launch", "--out", out_, "--budget", "0.000001"}),
+  const ChildResult rerun = run_child(alone({"--probe", "memory", "--out", out_, "--budget", "0.000001"}),
                                       [&](std::string_view line) { lines.push_back(nlohmann::json::parse(line)); });
   ASSERT_TRUE(rerun.ok()) << rerun.errors;
   EXPECT_THAT(rerun.errors, HasSubstr("points are there already"));
@@ -161,7 +161,8 @@ TEST_F(ProbeRanksTest, TwoRanksMeasureWithTheirRing) {
 }
 
 TEST_F(ProbeRanksTest, AKilledRankLeavesWhatWasMeasuredAndNobodyBehind) {
-  const ChildCommand command = mpi_command(2, CPFIT_BENCH, {"--probe", "memory", "--out", out_, "--timeout", "20"});
+  const ChildCommand command =
+      mpi_command(2, CPFIT_BENCH, {"--probe", "memory", "--out", out_, "--timeout", "20", "--budget", "0.3"});
   const ChildResult result = run_child(command, [&](std::string_view line) {
     if (nlohmann::json::parse(line).at("done") < 2) return;
     for (const pid_t process : processes_with(out_, "OMPI_COMM_WORLD_RANK=1")) ::kill(process, SIGKILL);
@@ -173,7 +174,7 @@ TEST_F(ProbeRanksTest, AKilledRankLeavesWhatWasMeasuredAndNobodyBehind) {
 }
 
 TEST_F(ProbeRanksTest, AnInterruptedJobEndsInOrder) {
-  const ChildCommand command = mpi_command(2, CPFIT_BENCH, {"--probe", "memory", "--out", out_});
+  const ChildCommand command = mpi_command(2, CPFIT_BENCH, {"--probe", "memory", "--out", out_, "--budget", "0.3"});
   const ChildResult result = run_child(command, [&](std::string_view line) {
     if (nlohmann::json::parse(line).at("done") < 2) return;
     for (const pid_t process : processes_with(out_, "OMPI_COMM_WORLD_RANK=1")) ::kill(process, SIGTERM);
