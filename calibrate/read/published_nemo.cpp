@@ -14,7 +14,7 @@ constexpr FlopsConvention kFullAttention{AttentionCount::kFull, true, false};
 constexpr FlopsConvention kCausalHalf{AttentionCount::kCausalHalf, true, false};
 
 /// What the 24.x releases and the 25.04 recipes of NeMo share: bf16 gradients, distributed optimizer, both overlaps, user-buffer
-/// TP overlap, delayed scaling (frameworks.md 3.2, 3.3).
+/// TP overlap, delayed scaling (frameworks.md 3.2), and no recompute in the recipes behind their tables (3.3).
 void nemo_defaults(Draft& draft) {
   Recipe& recipe = draft.recipe();
   draft.training().grad_dtype = GradDtype::kBf16;
@@ -65,6 +65,7 @@ void read_nemo_long_sequence(const Row& row, Reading& reading) {
 void read_nemo_summary(const Row& row, Reading& reading) {
   Draft draft = draft_of(row, reading, "nemo-24");
   nemo_defaults(draft);
+  std::erase(draft.run.unknown, "recompute");
   refuse_adapters(draft, row.text("task"));
   megatron_layout(draft);
   measure_throughput(draft, row, kFullAttention);
@@ -80,6 +81,7 @@ void read_dgxc(const Row& row, Reading& reading) {
   refuse_adapters(draft, row.text("model"));
   if (megatron) {
     nemo_defaults(draft);
+    std::erase(draft.run.unknown, "recompute");
     if (recipe.pp > 1 && !row.blank("vpp")) megatron_layout(draft);
   } else if (const auto sharding = row.text("sharding"); sharding.starts_with("FSDP=")) {
     recipe.state_sharding = StateSharding::kZero3;

@@ -103,8 +103,7 @@ struct RuleSet {
   AttentionBackend attention_backend_ampere = AttentionBackend::kFlash2;
   AttentionBackend attention_backend_blackwell = AttentionBackend::kCudnn;
   bool fused_elementwise = true;  // fused norms/activation/rope, else eager (x3 traffic)
-  double elementwise_traffic_factor =
-      1.65;  // passes over the fused minimum of traffic (accuracy_notes 3.3: 2.2 at full HBM rate = 1.65 at the achieved 0.75)
+  double elementwise_traffic_factor = 1.0;  // traffic over that of such kernels: copies between them
   double dp_exposed_share = 0.37;  // of RS + AG when overlapped, beyond what does not fit
   Bytes grad_bucket = Bytes(256e6);
   bool tp_overlap_available = true;

@@ -20,7 +20,7 @@ double head_dim_share(const AttentionCurve& curve, double d) {
 }  // namespace
 
 double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device, double peak, const AttentionShape& shape,
-                         AttentionPass pass) {
+                         AttentionPass pass, double warm) {
   const bool forward = pass == AttentionPass::kForward;
   const double rows = static_cast<double>(forward ? shape.q_len : shape.kv_len);
   const double across = static_cast<double>(forward ? shape.kv_len : shape.q_len);
@@ -40,7 +40,7 @@ double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device,
   const double busy = std::max(rounded * (mean + curve.half), longest + curve.half) * unit;
   const double prepared = curve.preparation * 2.0 * static_cast<double>(shape.batch) * rows *
                           (static_cast<double>(shape.heads) + 2.0 * static_cast<double>(shape.kv_heads)) * d_qk / device.hbm;
-  return curve.launch + busy * (1.0 + curve.sustained_loss * busy / (busy + curve.sustained)) + prepared;
+  return curve.launch + busy * sustained_factor(curve.sustained_loss, curve.sustained, busy, warm) + prepared;
 }
 
 }  // namespace cpfit

@@ -105,11 +105,18 @@ struct DevicePeaks {
   std::array<double, 6> math{989e12, 0, 0, 0, 0, 0};  // FLOP/s, indexed by MathKind; 0 where unsupported
 };
 
-// The curves themselves, seconds.
+/// What power limits take from a kernel that is busy for `busy` seconds: alone it runs into them as it lasts, on a GPU that is
+/// `warm` (0 idle before, 1 at its power limit before) from its first moment.
+[[nodiscard]] constexpr double sustained_factor(double loss, double sustained, double busy, double warm) {
+  const double reached = busy / (busy + sustained);
+  return 1.0 + loss * (warm > reached ? warm : reached);
+}
+
+// The curves themselves, seconds. `warm` as above: tables of kernels are measured at 0, a training step runs at 1.
 [[nodiscard]] double gemm_seconds(const GemmCurve& curve, const DevicePeaks& device, double peak, double bytes_per_input,
-                                  const GemmShape& shape);
+                                  const GemmShape& shape, double warm = 0.0);
 [[nodiscard]] double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device, double peak,
-                                       const AttentionShape& shape, AttentionPass pass);
+                                       const AttentionShape& shape, AttentionPass pass, double warm = 0.0);
 [[nodiscard]] double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels, double row);
 [[nodiscard]] double collective_seconds(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes);
 /// The same curve at another number of ranks: the bus rate stays, the fixed cost grows by `alpha_factor`.

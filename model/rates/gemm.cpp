@@ -14,7 +14,7 @@ double rounded(double waves, double rounding) { return waves + rounding * (ceili
 }  // namespace
 
 double gemm_seconds(const GemmCurve& curve, const DevicePeaks& device, double peak, double bytes_per_input,
-                    const GemmShape& shape) {
+                    const GemmShape& shape, double warm) {
   if (shape.m <= 0 || shape.n <= 0 || shape.k <= 0) return 0.0;
   // The tiles that libraries choose among; the fastest candidate is taken, as their heuristics try to.
   const std::int64_t m128 = (shape.m + 127) / 128, m192 = (shape.m + 191) / 192, m256 = (shape.m + 255) / 256;
@@ -31,7 +31,7 @@ double gemm_seconds(const GemmCurve& curve, const DevicePeaks& device, double pe
   const double m = static_cast<double>(shape.m), n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
   const double busy = least * device.sm_count * 2.0 * (k + curve.k_half) / (curve.peak_share * peak);
   const double moved = ((m * k + k * n) * bytes_per_input + 2.0 * m * n) / (kStreamShare * device.hbm);
-  return curve.launch + std::max(moved, busy * (1.0 + curve.sustained_loss * busy / (busy + curve.sustained)));
+  return curve.launch + std::max(moved, busy * sustained_factor(curve.sustained_loss, curve.sustained, busy, warm));
 }
 
 }  // namespace cpfit

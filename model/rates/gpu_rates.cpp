@@ -192,7 +192,7 @@ void choose_training(GpuRates& rates, const RateTables& tables) {
         if (keys <= best) continue;
         best = keys;
         rates.training[training_index(static_cast<MathKind>(math), static_cast<AttentionLibrary>(library))] = {
-            row.gemm_factor, row.attention_factor};
+            row.gemm_factor, row.attention_factor, row.gemm_warm, row.attention_warm};
       }
     }
   }

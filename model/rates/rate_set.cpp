@@ -98,23 +98,24 @@ const GpuRates& RateSet::of(const Gpu& gpu) const {
   return body_->known.emplace(key, assemble_gpu_rates(body_->tables, gpu)).first->second;
 }
 
-Rated gemm_time(const GpuRates& rates, const GemmShape& shape, MathKind math) {
+Rated gemm_time(const GpuRates& rates, const GemmShape& shape, MathKind math, double warm) {
   const Chosen<GemmCurve>& chosen = rates.gemm[static_cast<std::size_t>(math)];
   const GemmCurve& curve = chosen.curve;
   const bool in_range =
       curve.m.contains(number(shape.m)) && curve.n.contains(number(shape.n)) && curve.k.contains(number(shape.k));
-  return rated(gemm_seconds(curve, rates.peaks, chosen.peak, bytes_per_input(math), shape), chosen.sigma, in_range,
+  return rated(gemm_seconds(curve, rates.peaks, chosen.peak, bytes_per_input(math), shape, warm), chosen.sigma, in_range,
                chosen.evidence);
 }
 
-Rated attention_time(const GpuRates& rates, const AttentionShape& shape, AttentionPass pass, AttentionLibrary library) {
+Rated attention_time(const GpuRates& rates, const AttentionShape& shape, AttentionPass pass, AttentionLibrary library,
+                     double warm) {
   const Chosen<AttentionCurve>& chosen = rates.attention[attention_index(shape.math, library, pass)];
   const AttentionCurve& curve = chosen.curve;
   // Far fewer pairs than the mask's rectangle holds: windows or documents, whose masked tiles no table covers.
   const double full = number(shape.q_len) * number(shape.kv_len) * (shape.causal ? 0.5 : 1.0);
   const bool in_range = shape.pairs >= 0.8 * full && curve.q_len.contains(number(shape.q_len)) &&
                         curve.kv_len.contains(number(shape.kv_len)) && curve.heads.contains(number(shape.batch * shape.heads));
-  return rated(attention_seconds(curve, rates.peaks, chosen.peak, shape, pass), chosen.sigma, in_range, chosen.evidence);
+  return rated(attention_seconds(curve, rates.peaks, chosen.peak, shape, pass, warm), chosen.sigma, in_range, chosen.evidence);
 }
 
 Rated memory_time(const GpuRates& rates, Bytes traffic, int kernels) {

@@ -76,16 +76,18 @@ class RateSet {
   std::unique_ptr<Body> body_;
 };
 
-// Isolated kernels, as the published kernel tables measure them.
-[[nodiscard]] Rated gemm_time(const GpuRates& rates, const GemmShape& shape, MathKind math);
+// Isolated kernels, as the published kernel tables measure them; `warm` as in curves.h.
+[[nodiscard]] Rated gemm_time(const GpuRates& rates, const GemmShape& shape, MathKind math, double warm = 0.0);
 [[nodiscard]] Rated attention_time(const GpuRates& rates, const AttentionShape& shape, AttentionPass pass,
-                                   AttentionLibrary library);
+                                   AttentionLibrary library, double warm = 0.0);
 /// Memory-bound kernel that moves `traffic` bytes (read + written) in `kernels` launches.
 [[nodiscard]] Rated memory_time(const GpuRates& rates, Bytes traffic, int kernels);
-/// Operators inside a training step against isolated kernels: named factors >= 1 on time, see rates.toml [training].
+/// Operators inside a training step against isolated kernels, see rates.toml [training]: how warm the step keeps the GPU, and
+/// factors >= 1 on time for what is left.
 struct TrainingFactors {
   double gemm = 1.0;
   double attention = 1.0;
+  double gemm_warm = 0.0, attention_warm = 0.0;
 };
 [[nodiscard]] TrainingFactors training_factors(const GpuRates& rates, MathKind math, AttentionLibrary library);
 [[nodiscard]] Seconds launch_cost(const GpuRates& rates, bool graph);  // host time per kernel launch

@@ -180,6 +180,8 @@ TrainingRow read_training(const Row& row) {
   if (row.table().contains("library")) training.library = row.one_of("library", library_named);
   training.gemm_factor = row.number_or("gemm_factor", 1.0);
   training.attention_factor = row.number_or("attention_factor", 1.0);
+  training.gemm_warm = row.number_or("gemm_warm", 0.0);
+  training.attention_warm = row.number_or("attention_warm", 0.0);
   training.quality = row.quality();
   return training;
 }

@@ -53,13 +53,14 @@ struct LinkRow {
   LinkCurve curve;
 };
 
-/// A kernel inside training against the same kernel alone: factors >= 1 on time. Empty keys match everything; the row with
-/// most matching keys wins.
+/// A kernel inside training against the same kernel alone: the share of its sustained loss that it pays from its first moment,
+/// and factors >= 1 on time. Empty keys match everything; the row with most matching keys wins.
 struct TrainingRow {
   std::string generation;
   std::optional<MathKind> math;
   std::optional<AttentionLibrary> library;
   double gemm_factor = 1, attention_factor = 1;
+  double gemm_warm = 0, attention_warm = 0;
   FitQuality quality;
 };
 

@@ -114,7 +114,7 @@ struct StepTimer {
     if (attention_backend_on(context.rules, context.cluster.gpu.generation) == AttentionBackend::kUnfused) {
       return unfused_attention_time(context.rates, work, pass, context.model.attention_dropout > 0.0);
     }
-    return attention_time(context.rates, work, pass, shape.library);
+    return attention_time(context.rates, work, pass, shape.library, shape.factors.attention_warm);
   }
 
   void record(const Rated& rated, double& seconds, double& variance) const {

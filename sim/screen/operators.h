@@ -13,6 +13,7 @@ struct RankShape {
   double heads = 0;     // query heads on this rank
   double kv_heads = 0;  // KV heads on this rank, at least 1
   double split = 1;     // tp where the residual stream is split (sequence parallelism), else 1
+  StateSharding state_sharding = StateSharding::kNone;
   MathKind math = MathKind::kBf16;
   AttentionLibrary library = AttentionLibrary::kCudnn;
   TrainingFactors factors;
