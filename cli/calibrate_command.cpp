@@ -1,34 +1,23 @@
-// cpfit calibrate: turns measured tables into rate surfaces. `fit` writes the rates.toml that ships as the default calibration.
+// cpfit calibrate: measurements into rates with error bars.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <memory>
+#include <map>
 
-#include "calibrate/fit/fit_rates.h"
-#include "calibrate/fit/write_rates.h"
+#include "cli/calibrate_commands.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "cli/json.h"
-#include "cli/terminal.h"
 #include "model/cluster/gpu.h"
-#include "model/presets/embedded.h"
+#include "model/quantity/text.h"
 
 namespace cpfit::cli {
 
-namespace {
-
-struct FitArguments {
-  std::string folder;
-  std::string out;
-  bool json = false;
-};
-
-/// All of it or nothing: an old file stays until the new one is complete. A device or a pipe is written in place.
-void write_file(const std::string& path, const std::string& text) {
+void write_whole_file(const std::string& path, const std::string& text) {
   std::error_code ignored;
   const bool in_place = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
   const std::string target =
@@ -43,31 +32,50 @@ void write_file(const std::string& path, const std::string& text) {
   throw Error(fmt::format("cannot write {}: {}; choose a writable folder with space", path, reason));
 }
 
-int run_fit(const FitArguments& arguments) {
-  const FitReport report = fit_rates(read_fitted_tables(arguments.folder), gpu_presets());
-  const std::string text = rates_toml(report.tables, embedded_file("presets/rates_documented.toml"));
-  for (const std::string& reason : report.left_out) fmt::print(stderr, "left out: {}\n", reason);
-  if (!arguments.out.empty()) write_file(arguments.out, text);
-  if (arguments.json)
-    print_json({{"rates_toml", text},
-                {"left_out", report.left_out},
-                {"out", arguments.out.empty() ? Json(nullptr) : Json(arguments.out)}});
-  else if (arguments.out.empty())
-    write_result(text);
-  return kDone;
+std::int64_t unix_now() { return static_cast<std::int64_t>(std::time(nullptr)); }
+
+void add_hint_options(CLI::App& command, HintArguments& arguments) {
+  command.add_option("--gpu", arguments.gpu, "GPU that the files were measured on, where they do not say (cpfit presets gpus)");
+  command.add_option("--network-rate", arguments.network_rate,
+                     "Rate of one node's NICs together, \"400 GB/s\": collectives between nodes are fitted as shares of it");
 }
 
-}  // namespace
+Outcome<ImportHints> import_hints(const HintArguments& arguments) {
+  ImportHints options;
+  const auto placed = [](Problems problems, const char* option) {
+    for (Problem& problem : problems) problem.where = option;
+    return problems;
+  };
+  if (!arguments.gpu.empty()) {
+    const Outcome<Gpu> gpu = find_gpu(arguments.gpu);
+    if (!gpu) return placed(gpu.problems(), "--gpu");
+    options.gpu = gpu->name;
+  }
+  if (!arguments.network_rate.empty()) {
+    const Outcome<BytesPerSecond> rate = parse_rate(arguments.network_rate);
+    if (!rate) return placed(rate.problems(), "--network-rate");
+    options.network_rate = rate->value();
+  }
+  return options;
+}
+
+std::vector<std::pair<std::string, std::int64_t>> reasons_counted(const std::vector<UnusedRow>& unused) {
+  std::map<std::string, std::int64_t> counts;
+  for (const UnusedRow& row : unused) ++counts[row.reason];
+  std::vector<std::pair<std::string, std::int64_t>> reasons(counts.begin(), counts.end());
+  std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return reasons;
+}
 
 void add_calibrate(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("calibrate", "Rate surfaces from measurements");
+  CLI::App* command =
+      app.add_subcommand("calibrate", "Measurements into rates with error bars: import, fit, show, suggest, loop");
   command->require_subcommand(1);
-  auto arguments = std::make_shared<FitArguments>();
-  CLI::App* fit = command->add_subcommand("fit", "Fit the rate surfaces to a folder of published kernel and collective tables");
-  fit->add_option("folder", arguments->folder, "Folder with the tables")->required()->check(CLI::ExistingDirectory);
-  fit->add_option("--out", arguments->out, "File to write (default: standard output)")->check(file_name());
-  fit->add_flag("--json", arguments->json, "Print one JSON object");
-  fit->callback([arguments, &exit_code] { exit_code = run_fit(*arguments); });
+  add_calibrate_import(*command, exit_code);
+  add_calibrate_fit(*command, exit_code);
+  add_calibrate_show(*command, exit_code);
+  add_calibrate_suggest(*command, exit_code);
+  add_calibrate_loop(*command, exit_code);
 }
 
 }  // namespace cpfit::cli

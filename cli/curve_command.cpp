@@ -22,6 +22,7 @@ namespace {
 
 struct CurveArguments {
   std::string scenario;
+  std::string calibration;
   std::string lengths = "4k..1M";
   std::string recipe;
   std::vector<std::int32_t> cp;
@@ -100,7 +101,8 @@ SweepCrossover crossover_of(const std::vector<SweepPointOrReason>& points) {
   return found;
 }
 
-Json curve_json(const std::vector<SweepPointOrReason>& points, const std::string& held) {
+Json curve_json(const std::vector<SweepPointOrReason>& points, const std::string& held,
+                const std::optional<CalibrationUse>& calibration) {
   const SweepCrossover crossover = crossover_of(points);
   const auto tokens = [](std::int64_t count) { return count > 0 ? Json(count) : Json(nullptr); };
   Json json;
@@ -118,6 +120,7 @@ Json curve_json(const std::vector<SweepPointOrReason>& points, const std::string
       entry["reason"] = point.reason;
     json["points"].push_back(entry);
   }
+  json["calibration"] = calibration_json(calibration);
   return json;
 }
 
@@ -184,7 +187,7 @@ std::string curve_text(const std::vector<SweepPointOrReason>& points, const std:
 }
 
 int run_curve(const CurveArguments& arguments) {
-  std::optional<Study> study = load_study(arguments.scenario);
+  std::optional<Study> study = load_study(arguments.scenario, arguments.calibration);
   if (!study) return kBadInput;
   const Outcome<std::vector<std::int64_t>> lengths = read_lengths(arguments.lengths);
   if (!lengths.ok()) {
@@ -201,9 +204,9 @@ int run_curve(const CurveArguments& arguments) {
                                        base->pp, base->dp, to_text(base->recompute), base->micro_batch,
                                        print_tokens(Tokens(training.global_batch * training.sequence.count())));
   if (arguments.json)
-    print_json(curve_json(points, held));
+    print_json(curve_json(points, held, study->calibration));
   else
-    write_result(curve_text(points, cps, *lengths, held));
+    write_result(curve_text(points, cps, *lengths, held) + calibration_text(study->calibration));
   const bool any_legal = std::any_of(points.begin(), points.end(), [](const auto& point) { return point.candidate.has_value(); });
   return any_legal ? kDone : kNothingFits;
 }
@@ -218,6 +221,10 @@ void add_curve(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--recipe", arguments->recipe, "Recipe to sweep around (default: what plan ships)");
   command->add_option("--cp", arguments->cp, "CP degrees (default 1,2,4,8,16)")->delimiter(',')->check(CLI::Range(1, 4096));
+  command
+      ->add_option("--calibration", arguments->calibration,
+                   "Measured rates: a file of `calibrate fit --out`, DATABASE:NAME, or a name or id in --db; \"defaults\"")
+      ->check(file_name());
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_curve(*arguments); });
 }

@@ -22,6 +22,7 @@ namespace {
 struct PlanArguments {
   std::string scenario;
   std::string database;
+  std::string calibration;
   std::size_t top = 10;
   bool json = false;
   bool no_candidates = false;
@@ -86,7 +87,9 @@ Json plan_json(const Study& study, const PlanResult& result, std::optional<std::
   const auto detail = [&](const Candidate& candidate) {
     return bench.ok() ? std::optional(detail_of(bench.value(), study.scenario.training, candidate)) : std::nullopt;
   };
-  return to_json(result, run, detail, proof_source(proofs));
+  Json json = to_json(result, run, detail, proof_source(proofs));
+  json["calibration"] = calibration_json(study.calibration);
+  return json;
 }
 
 /// How to look closer: a recipe text that reads back over this scenario, and where the run is.
@@ -101,7 +104,7 @@ std::string what_next(const PlanArguments& arguments, const Study& study, const 
 }
 
 int run_plan(const PlanArguments& arguments) {
-  std::optional<Study> study = load_study(arguments.scenario);
+  std::optional<Study> study = load_study(arguments.scenario, arguments.calibration, arguments.database);
   if (!study) return kBadInput;
   const Provenance provenance = provenance_of(*study);
   std::unique_ptr<Recorder> recorder;
@@ -134,7 +137,7 @@ int run_plan(const PlanArguments& arguments) {
       print_json(plan_json(*study, result, recorder ? std::optional(recorder->id()) : std::nullopt, proofs));
     else
       write_result(plan_text(result, result.ships ? proof_text(proofs.of(result.ship.recipe), arguments.database) : "") +
-                   what_next(arguments, *study, result, recorder ? recorder->id() : 0));
+                   calibration_text(study->calibration) + what_next(arguments, *study, result, recorder ? recorder->id() : 0));
   } catch (const Error& error) {
     if (!recorder) throw;
     throw Error(
@@ -154,6 +157,10 @@ void add_plan(CLI::App& app, int& exit_code) {
                    "SQLite file to store the run in (created when absent; an interrupted run continues)")
       ->check(file_name());
   command->add_option("--top", arguments->top, "Recipes to list")->capture_default_str()->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--calibration", arguments->calibration,
+                   "Measured rates: a file of `calibrate fit --out`, DATABASE:NAME, or a name or id in --db; \"defaults\"")
+      ->check(file_name());
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->add_flag("--no-candidates", arguments->no_candidates, "Store the verdict only, not a row per screened recipe");
   command->add_flag("--no-crossover", arguments->no_crossover, "Skip the search along the sequence length");

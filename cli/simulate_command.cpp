@@ -21,6 +21,7 @@ namespace {
 
 struct SimulateArguments {
   std::string scenario;
+  std::string calibration;
   std::string recipe;
   std::string fidelity = "screen";
   std::int32_t stage = -1;
@@ -53,7 +54,7 @@ int run_simulate(const SimulateArguments& arguments) {
     print_problems(misplaced);
     return kBadInput;
   }
-  std::optional<Study> study = load_study(arguments.scenario);
+  std::optional<Study> study = load_study(arguments.scenario, arguments.calibration, arguments.timeline.database);
   if (!study) return kBadInput;
   Outcome<Recipe> recipe = parse_recipe(arguments.recipe, study->scenario.base);
   if (!recipe.ok()) {
@@ -98,6 +99,7 @@ int run_simulate(const SimulateArguments& arguments) {
     Json json = to_json(*candidate, &detail);
     if (step) add_timeline(json, *step);
     if (stored) json["timeline"]["stored"] = *stored;
+    json["calibration"] = calibration_json(study->calibration);
     if (arguments.ledger) json["ledger"] = to_json(ledger_of(bench.value(), training, *candidate, stage));
     print_json(json);
   } else {
@@ -109,6 +111,7 @@ int run_simulate(const SimulateArguments& arguments) {
                             candidate->tokens_per_second_per_gpu, percent(candidate->mfu), percent(candidate->hfu)),
                 2) +
         "\n";
+    text += calibration_text(study->calibration);
     if (!candidate->in_range) text += "note: an operator lies outside the measured range of its rate surface\n";
     if (!step && !detail.links.empty())
       text += fmt::format("\n{}\n{}", styled("Busiest links", Style::kBold), links_text(detail.links, 8));
@@ -141,6 +144,10 @@ void add_simulate(CLI::App& app, int& exit_code) {
   command->add_option("--stage", arguments->stage, "Stage of the ledger (default: the one that peaks)")
       ->check(CLI::Range(0, 1 << 20))
       ->needs(ledger);
+  command
+      ->add_option("--calibration", arguments->calibration,
+                   "Measured rates: a file of `calibrate fit --out`, DATABASE:NAME, or a name or id in --db; \"defaults\"")
+      ->check(file_name());
   command->add_flag("--json", arguments->json, "Print one JSON object");
   add_timeline_options(*command, arguments->timeline);
   command->callback([arguments, &exit_code] { exit_code = run_simulate(*arguments); });

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/calibration_choice.h"
 #include "model/rates/rate_set.h"
 #include "model/recipe/scenario.h"
 #include "model/record/run.h"
@@ -13,10 +14,14 @@ namespace cpfit::cli {
 struct Study {
   Scenario scenario;
   RateSet rates;
+  std::optional<CalibrationUse> calibration;  // none: the defaults
 };
 
 /// Loads the scenario; on problems prints them and returns nothing (the caller ends with kBadInput).
-[[nodiscard]] std::optional<Study> load_study(const std::string& path);
+/// `calibration` as --calibration has it (empty: the defaults), `database` where names are looked up; what to beware of goes to
+/// standard error.
+[[nodiscard]] std::optional<Study> load_study(const std::string& path, const std::string& calibration = "",
+                                              const std::string& database = "");
 
 /// Prints problems of an argument such as --recipe, which the place of each then begins with.
 void print_argument_problems(const std::string& argument, Problems problems);

@@ -68,7 +68,8 @@ std::map<std::string, DeviceRows> by_device(const std::vector<ImportedFile>& fil
   std::map<std::string, DeviceRows> devices;
   for (const ImportedFile& file : files) {
     for (const KernelMeasurement& row : file.table.rows) devices[row.gpu].rows.push_back(&row);
-    if (!file.table.rows.empty() && !file.machine.link.empty()) devices[file.table.rows.front().gpu].link = file.machine.link;
+    if (!file.table.rows.empty() && devices[file.table.rows.front().gpu].link.empty())
+      devices[file.table.rows.front().gpu].link = file.machine.link;
   }
   return devices;
 }
@@ -103,7 +104,7 @@ void fit_host_links(const std::vector<ImportedFile>& files, ImportedFit& fit) {
       sources[c->link] = file.table.source;
     }
   }
-  constexpr std::size_t kFewestSizes = 4;
+  constexpr std::size_t kFewestSizes = 2;
   for (const auto& [key, directions] : groups) {
     const auto& [link, kind, ranks] = key;
     const bool both = directions[1].size() >= kFewestSizes;
@@ -174,28 +175,50 @@ void fit_launches(const std::vector<ImportedFile>& files, std::span<const Gpu> g
   }
 }
 
-/// While a message of duration T passes, kernels run at 1/s of their speed: work of T/s is done. So s = T / (T - lost), lost
-/// being what the kernel took longer.
+/// Both figures of one point, from times alone and beside. While the message passes, the kernel runs at 1/s of its speed: of the
+/// time together it loses (1 - 1/s), so s = together / (together - lost). A message that outlasts the kernel moved only the part
+/// f of itself beside it, at 1/m of its speed: kernel = f m alone.
+struct Slowdowns {
+  double kernel = 1, message = 1;
+};
+Slowdowns slowdowns_of(const OverlapMeasurement& overlap) {
+  const double alone = overlap.compute_alone.value(), beside = alone * overlap.compute_slowdown;
+  const double message = overlap.message_alone.value(), passed = message * overlap.message_slowdown;
+  const double together = std::min(beside, passed);
+  const double lost = std::clamp(beside - alone, 0.0, 0.9 * together);
+  const double part = passed <= beside ? 1.0 : std::clamp(1 - (passed - beside) / message, 0.02, 1.0);
+  return {together / (together - lost), std::max(0.5, together / (part * message))};
+}
+
 void fit_overlaps(const std::vector<ImportedFile>& files, std::span<const Gpu> gpus, ImportedFit& fit) {
-  std::map<std::pair<std::string, std::string>, std::vector<double>> slowdowns;  // link, generation
-  std::map<std::string, std::string> sources;
+  // A message far shorter or longer than the kernel beside it tells little of one of the two.
+  constexpr double kShortest = 0.1, kLongest = 10;
+  struct Figures {
+    std::vector<double> kernel, message;
+    std::string source;
+  };
+  std::map<std::pair<std::string, std::string>, Figures> found;  // link, generation
   for (const ImportedFile& file : files) {
     if (!file.measurement) continue;
     const std::string device = measured_device(*file.measurement);
     const auto gpu = std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& known) { return known.name == device; });
     for (const OverlapMeasurement& overlap : file.overlaps) {
-      const double beside = overlap.compute_alone.value() * overlap.compute_slowdown;
-      const double message = overlap.message_alone.value() * overlap.message_slowdown;
-      const double together = std::min(beside, message);
-      const double lost = std::clamp(beside - overlap.compute_alone.value(), 0.0, 0.9 * together);
+      const double ratio = overlap.message_alone.value() / overlap.compute_alone.value();
+      if (ratio < kShortest || ratio > kLongest) continue;
       std::string family = overlap.link;
       if (!is_host(device)) family = family.starts_with("nvlink") ? "nvlink" : family.starts_with("pcie") ? "pcie" : family;
-      slowdowns[{family, gpu == gpus.end() ? std::string(kHost) : gpu->generation}].push_back(together / (together - lost));
-      sources[family] = file.table.source;
+      const Slowdowns slowdowns = slowdowns_of(overlap);
+      Figures& figures = found[{family, gpu == gpus.end() ? std::string(kHost) : gpu->generation}];
+      figures.kernel.push_back(slowdowns.kernel);
+      figures.message.push_back(slowdowns.message);
+      figures.source = file.table.source;
     }
   }
-  for (const auto& [key, values] : slowdowns)
-    fit.tables.overlap.push_back({key.first, key.second, median_of(values), quality_of(values, sources[key.first])});
+  for (const auto& [key, figures] : found) {
+    OverlapRow row{key.first, key.second, median_of(figures.kernel), quality_of(figures.kernel, figures.source)};
+    row.message_slowdown = median_of(figures.message);
+    fit.tables.overlap.push_back(std::move(row));
+  }
 }
 
 /// What a prediction of ring attention may ask of a device, against what was measured.

@@ -13,6 +13,8 @@ using Rows = std::vector<const KernelMeasurement*>;
 
 // Below these a group says too little for a curve of its own; another GPU's stands in.
 constexpr std::size_t kFewestGemms = 8, kFewestAttentions = 4, kFewestStreams = 5, kFewestSizes = 6;
+// One's own run of a probe varies nothing but the size: start-up and rate need two.
+constexpr std::size_t kFewestOwnStreams = 2;
 
 const Gpu* gpu_named(std::span<const Gpu> gpus, const std::string& name) {
   const auto found = std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.name == name; });
@@ -121,10 +123,14 @@ void fit_memories(const std::vector<KernelTable>& tables, std::span<const Gpu> g
         groups.add({row.gpu, stream->kernels, stream->pass}, table.source, row);
     }
   }
+  const auto own = [&](const std::string& source) {
+    return std::any_of(tables.begin(), tables.end(),
+                       [&](const KernelTable& table) { return table.own_run && table.source == source; });
+  };
   groups.each([&](const MemoryKey& key, const std::string& source, const Rows& rows) {
     const auto& [name, kernels, pass] = key;
     const Gpu* gpu = gpu_named(gpus, name);
-    if (gpu == nullptr || rows.size() < kFewestStreams) {
+    if (gpu == nullptr || rows.size() < (own(source) ? kFewestOwnStreams : kFewestStreams)) {
       report.left_out.push_back("memory " + name + " " + kernels + ": " + std::to_string(rows.size()) + " rows");
       return;
     }

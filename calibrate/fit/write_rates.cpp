@@ -103,8 +103,8 @@ std::string launch(const LaunchRow& row) {
 }
 
 std::string overlap(const OverlapRow& row) {
-  return fmt::format("[[overlap]]\nlink = {}\ngeneration = {}\nslowdown = {:.4g}\n", quoted(row.link), quoted(row.generation),
-                     row.slowdown) +
+  return fmt::format("[[overlap]]\nlink = {}\ngeneration = {}\nslowdown = {:.4g}\nmessage_slowdown = {:.4g}\n", quoted(row.link),
+                     quoted(row.generation), row.slowdown, row.message_slowdown) +
          quality(row.quality);
 }
 

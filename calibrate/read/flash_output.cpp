@@ -44,7 +44,7 @@ bool looks_like_flash_output(std::string_view text) {
          (text.find("TFLOPs/s") != std::string_view::npos || text.find("TFLOPS") != std::string_view::npos);
 }
 
-Outcome<ImportedFile> read_flash_output(std::string_view text, const std::string& path, const ImportOptions& options) {
+Outcome<ImportedFile> read_flash_output(std::string_view text, const std::string& path, const ImportHints& options) {
   if (options.gpu.empty()) {
     return Problem{"import.gpu", path, "the output of FlashAttention's benchmarks does not say on which GPU it ran",
                    "add --gpu with a name of `cpfit presets gpus`"};

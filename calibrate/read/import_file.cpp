@@ -34,7 +34,7 @@ std::vector<std::string> accepted_formats() {
           "CSV of cudnn-frontend SDPA or norms, FlashAttention figures, aiconfigurator, SimuMax, GEMM rates, NCCL bus rates"};
 }
 
-Outcome<ImportedFile> import_text(const std::string& text, const std::string& path, const ImportOptions& options) {
+Outcome<ImportedFile> import_text(const std::string& text, const std::string& path, const ImportHints& options) {
   const auto kept = [&](Outcome<ImportedFile> file) {
     if (file) file.value().sha256 = sha256_hex(text);
     return file;
@@ -63,7 +63,7 @@ Outcome<ImportedFile> import_text(const std::string& text, const std::string& pa
   return kept(std::move(file));
 }
 
-Outcome<ImportedFile> import_file(const std::string& path, const ImportOptions& options) {
+Outcome<ImportedFile> import_file(const std::string& path, const ImportHints& options) {
   const auto refuse = [&](std::string reason, std::string repair) {
     return Problem{"import.unreadable", path, std::move(reason), std::move(repair)};
   };

@@ -43,17 +43,17 @@ struct ImportedFile {
   }
 };
 
-struct ImportOptions {
+struct ImportHints {
   std::string gpu;  // preset, for files that do not name the GPU; empty: such a file is a problem
   double network_rate =
       0;  // bytes/s of one node's NICs together, for collectives between nodes; 0: these are left out by the fit
 };
 
 /// Problems: unreadable, a folder, unknown content ("import.unknown" lists what is accepted), or what the format's reader says.
-[[nodiscard]] Outcome<ImportedFile> import_file(const std::string& path, const ImportOptions& options = {});
+[[nodiscard]] Outcome<ImportedFile> import_file(const std::string& path, const ImportHints& options = {});
 /// The same of a text already read; `path` names it in problems and results.
 [[nodiscard]] Outcome<ImportedFile> import_text(const std::string& text, const std::string& path,
-                                                const ImportOptions& options = {});
+                                                const ImportHints& options = {});
 
 /// The formats above with what tells each, for messages and the manual: one a line.
 [[nodiscard]] std::vector<std::string> accepted_formats();
@@ -64,13 +64,13 @@ struct ImportOptions {
 
 // One reader per format, of the whole text. Rows carry line numbers of the file where it has lines.
 [[nodiscard]] bool looks_like_nccl_tests(std::string_view text);
-[[nodiscard]] Outcome<ImportedFile> read_nccl_tests(std::string_view text, const std::string& path, const ImportOptions& options);
+[[nodiscard]] Outcome<ImportedFile> read_nccl_tests(std::string_view text, const std::string& path, const ImportHints& options);
 [[nodiscard]] bool looks_like_nvbandwidth(std::string_view text);
 [[nodiscard]] Outcome<ImportedFile> read_nvbandwidth(const std::string& text, const std::string& path,
-                                                     const ImportOptions& options);
+                                                     const ImportHints& options);
 [[nodiscard]] bool looks_like_flash_output(std::string_view text);
 [[nodiscard]] Outcome<ImportedFile> read_flash_output(std::string_view text, const std::string& path,
-                                                      const ImportOptions& options);
+                                                      const ImportHints& options);
 [[nodiscard]] bool looks_like_nvidia_smi(std::string_view text);
 [[nodiscard]] Outcome<ImportedFile> read_nvidia_smi(std::string_view text, const std::string& path);
 /// Points of cpfit-bench as measurements.

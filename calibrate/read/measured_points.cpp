@@ -95,13 +95,18 @@ class Reader {
   void memory(const MeasuredPoint& point) {
     const auto bytes = point.integer("bytes");
     if (!bytes || *bytes <= 0) return leave("memory: bytes is missing");
-    add(point, StreamMeasurement{point.text("operation"), AttentionPass::kForward, Bytes(static_cast<double>(*bytes)), 0});
+    // `bytes` are those of the result: a copy or gather reads as much, a sum or merge reads itself and the part.
+    const std::string operation = point.text("operation");
+    const double passes = operation == "sum" || operation == "merge" ? 3.0 : 2.0;
+    add(point, StreamMeasurement{operation, AttentionPass::kForward, Bytes(passes * static_cast<double>(*bytes)), 0});
   }
 
   void launch(const MeasuredPoint& point) {
     const MeasuredResult* seconds = point.result("seconds");
+    const std::string mode = point.text("mode");
     if (seconds == nullptr || !(seconds->median > 0)) return leave("launch: no time above 0");
-    file_.launches.push_back({point.text("mode") == "graph", Seconds(seconds->median)});
+    if (mode != "eager" && mode != "graph") return leave("launch " + mode + ": no rate surface");
+    file_.launches.push_back({mode == "graph", Seconds(seconds->median)});
   }
 
   /// The link of the point, or of the file.

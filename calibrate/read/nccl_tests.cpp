@@ -100,7 +100,7 @@ struct Test {
 
 class Reader {
  public:
-  Reader(const std::string& path, const ImportOptions& options) : options_(options) {
+  Reader(const std::string& path, const ImportHints& options) : options_(options) {
     file_.path = path;
     from_name_ = test_named(path.substr(path.find_last_of('/') + 1));
   }
@@ -225,7 +225,7 @@ class Reader {
     leave(number, trouble);
   }
 
-  const ImportOptions& options_;
+  const ImportHints& options_;
   ImportedFile file_;
   Test test_;
   std::optional<CollectiveKind> announced_, from_name_;
@@ -241,7 +241,7 @@ bool looks_like_nccl_tests(std::string_view text) {
           text.find("# Using devices") != std::string_view::npos);
 }
 
-Outcome<ImportedFile> read_nccl_tests(std::string_view text, const std::string& path, const ImportOptions& options) {
+Outcome<ImportedFile> read_nccl_tests(std::string_view text, const std::string& path, const ImportHints& options) {
   Reader reader(path, options);
   each_line(text, [&](std::string_view line, long number) { reader.line(line, number); });
   return reader.finish();

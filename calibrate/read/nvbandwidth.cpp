@@ -59,7 +59,7 @@ bool looks_like_nvbandwidth(std::string_view text) {
   return text.find("\"nvbandwidth\"") != std::string_view::npos && text.find("\"testcases\"") != std::string_view::npos;
 }
 
-Outcome<ImportedFile> read_nvbandwidth(const std::string& text, const std::string& path, const ImportOptions& options) {
+Outcome<ImportedFile> read_nvbandwidth(const std::string& text, const std::string& path, const ImportHints& options) {
   const Json root = Json::parse(text.substr(text.find('{')), nullptr, false);
   const auto found = root.find("nvbandwidth");
   if (root.is_discarded() || !root.is_object() || found == root.end() || !found->is_object()) {

@@ -36,7 +36,7 @@ class Row {
   }
   [[nodiscard]] FittedRange range(const char* key) const {
     const toml::array* pair = table_[key].as_array();
-    if (pair == nullptr || pair->size() != 2 || !pair->is_homogeneous()) {
+    if (pair == nullptr || pair->size() != 2 || !(*pair)[0].is_number() || !(*pair)[1].is_number()) {
       miss(key, "a pair [low, high]");
       return {};
     }
@@ -191,7 +191,8 @@ LaunchRow read_launch(const Row& row) {
 }
 
 OverlapRow read_overlap(const Row& row) {
-  return {row.text("link"), row.text_or_empty("generation"), row.number("slowdown"), row.quality()};
+  return {row.text("link"), row.text_or_empty("generation"), row.number("slowdown"), row.quality(),
+          row.number_or("message_slowdown", 1.0)};
 }
 
 template <class Read>

@@ -73,8 +73,9 @@ struct LaunchRow {
 struct OverlapRow {
   std::string link;        // "nvlink", "nic", "pcie"
   std::string generation;  // "" for all
-  double slowdown = 1;
+  double slowdown = 1;     // of kernels while a message passes
   FitQuality quality;
+  double message_slowdown = 1;  // of a message while kernels run
 };
 
 struct RateTables {

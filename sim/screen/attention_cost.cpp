@@ -146,15 +146,31 @@ RingResult double_ring(const ScreenContext& context, const CpTraffic& traffic, c
   return result;
 }
 
+/// Relative standard deviation of what the phase's communication exposes: that of its hops, or of its head exchanges.
+double exposed_sigma(const ScreenContext& context, const CpTraffic& traffic, const Networks& net) {
+  if (traffic.ring > 1) {
+    const HopNetwork& hop = net.ring->ring;
+    const Bytes bytes = std::max(traffic.forward.first_message, traffic.backward.middle_message);
+    return message_time(context.rates, hop.slowest, hop.rate, hop.latency, bytes).relative_sigma;
+  }
+  const GroupNetwork& group = *net.inner;
+  const CollectiveKind kind = traffic.forward.gather.value() > 0 ? CollectiveKind::kAllGather : CollectiveKind::kAllToAll;
+  const Bytes bytes = std::max(traffic.forward.gather, traffic.forward.exchange);
+  return collective_time(context.rates, kind, group.collective_link, group.collective_rate, group.ring.latency, traffic.inner,
+                         bytes)
+      .relative_sigma;
+}
+
 void add_phase(const ScreenContext& context, const RingResult& ring, double kernels, double exchange, double variance,
-               LinkClass link, Cost& cost, Seconds& exposed) {
+               LinkClass link, double link_sigma, Cost& cost, Seconds& exposed) {
   // Kernels run slower while messages pass beside them: the slowdown is time that communication costs, so it counts as exposed.
   const double waiting = std::max(0.0, ring.total - kernels);
   const double hidden = std::min(kernels, std::max(0.0, ring.messages - waiting));
   const double slowed = hidden * (overlap_slowdown(context.rates, link) - 1.0);
   cost.compute += Seconds(kernels);
   cost.cp += Seconds(waiting + slowed + exchange);
-  cost.variance += variance;
+  const double link_error = link_sigma * (waiting + exchange);
+  cost.variance += variance + link_error * link_error;
   exposed += Seconds(waiting + slowed + exchange);
 }
 
@@ -178,10 +194,11 @@ void add_attention(const ScreenContext& context, const Recipe& recipe, const Ste
   const RingResult b = double_ringed ? double_ring(context, traffic, traffic.backward, net, steps.backward, steps.backward_merge)
                                      : ring_backward(context, traffic, net, steps);
   const LinkClass link = traffic.ring > 1 ? net.ring->ring.slowest : net.inner->collective_link;
+  const double link_sigma = exposed_sigma(context, traffic, net);
   add_phase(context, f, steps.forward_total(), exchange_seconds(context, *net.inner, traffic.forward, traffic.inner),
-            steps.forward_variance, link, forward, exposure.forward_exposed);
+            steps.forward_variance, link, link_sigma, forward, exposure.forward_exposed);
   add_phase(context, b, steps.backward_total(), exchange_seconds(context, *net.inner, traffic.backward, traffic.inner),
-            steps.backward_variance, link, backward, exposure.backward_exposed);
+            steps.backward_variance, link, link_sigma, backward, exposure.backward_exposed);
 
   exposure.bytes_sent_per_layer = traffic.forward.sent + traffic.backward.sent;
   exposure.crosses_node = (traffic.ring > 1 && net.ring->domains > 1) || (traffic.inner > 1 && net.inner->domains > 1);

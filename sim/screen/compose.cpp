@@ -7,6 +7,7 @@
 #include "model/traffic/collective_traffic.h"
 #include "model/transformer/flops.h"
 #include "model/transformer/parameters.h"
+#include "sim/screen/composition.h"
 #include "sim/screen/layer_cost.h"
 #include "sim/screen/pipeline_time.h"
 #include "sim/screen/real_tokens.h"
@@ -95,14 +96,16 @@ double uneven_bubble(const ScreenContext& context, const Recipe& recipe, const R
 
 /// Exposed gradient reduction and parameter gather per step.
 double dp_exposed(const ScreenContext& context, const Recipe& recipe, double parameters, const StageCost& stage,
-                  double micro_batches) {
+                  double micro_batches, double& sigma) {
   const DpTraffic traffic = dp_traffic(parameters, context.training, recipe, context.rules);
   if (traffic.ranks <= 1) return 0.0;
   const GroupNetwork& net = context.network.at(group_shapes(recipe).dp);
   const auto time = [&](CollectiveKind kind, Bytes bytes) {
     if (bytes.value() <= 0.0) return 0.0;
-    return collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, traffic.ranks, bytes)
-        .time.value();
+    const Rated rated =
+        collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, traffic.ranks, bytes);
+    sigma = std::max<double>(sigma, rated.relative_sigma);
+    return rated.time.value();
   };
   const double reduce =
       time(traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter, traffic.reduce_scatter);
@@ -126,20 +129,19 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
 }
 
 /// Pipeline messages on the critical path per step.
-double pp_exposed(const ScreenContext& context, const Recipe& recipe, double micro_batches) {
+double pp_exposed(const ScreenContext& context, const Recipe& recipe, double micro_batches, double& sigma) {
   if (recipe.pp <= 1) return 0.0;
   const GroupNetwork& net = context.network.at(group_shapes(recipe).pp);
   const Bytes bytes = pp_message(context.model, context.training, recipe);
-  const double message = message_time(context.rates, net.ring.slowest, net.ring.rate, net.ring.latency, bytes).time.value();
+  const Rated rated = message_time(context.rates, net.ring.slowest, net.ring.rate, net.ring.latency, bytes);
+  const double message = rated.time.value();
+  sigma = rated.relative_sigma;
   const double fill = 2.0 * (recipe.pp - 1) * message;  // one forward and one backward pass through the whole pipeline
   const double steady = 2.0 * recipe.vpp * micro_batches * message;
   const bool overlapped = recipe.vpp > 1 && recipe.overlap_p2p;
   return fill + (overlapped ? context.rules.pp_exposed_share : 1.0) * steady;
 }
 
-/// Composition of a step from its parts is itself uncertain; relative standard deviation, independent of the operators'. From
-/// the residuals of `cpfit validate` over the production tables: their median |error| of 8-9 % is that of a normal with 0.12.
-constexpr double kCompositionSigma = 0.12;
 constexpr double kNinetyPercent = 1.645;  // standard deviations of a two-sided 90 % interval
 
 /// `repeated`: over all stages, in layers.
@@ -199,12 +201,16 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   time.bubble = Seconds(windowed.uneven && recipe.pp > 1
                             ? uneven_bubble(context, recipe, layout, layer, windowed, micro_batches, busy.total().value())
                             : std::max(0.0, sum - slowest_total) / recipe.vpp);
-  time.exposed_pp = Seconds(pp_exposed(context, recipe, micro_batches));
-  time.exposed_dp = Seconds(dp_exposed(context, recipe, slowest_parameters, slowest, micro_batches));
+  // What communication exposes is as uncertain as its link; the layers' share is in `busy` already.
+  double pp_sigma = 0, dp_sigma = 0;
+  time.exposed_pp = Seconds(pp_exposed(context, recipe, micro_batches, pp_sigma));
+  time.exposed_dp = Seconds(dp_exposed(context, recipe, slowest_parameters, slowest, micro_batches, dp_sigma));
+  const double links = std::hypot(pp_sigma * time.exposed_pp.value(), dp_sigma * time.exposed_dp.value());
   time.optimizer = optimizer_time(context, recipe, slowest_parameters);
 
   const double step = time.step().value();
-  candidate.relative_sigma = static_cast<float>(std::sqrt(busy.variance / (step * step) + kCompositionSigma * kCompositionSigma));
+  candidate.relative_sigma =
+      static_cast<float>(std::sqrt((busy.variance + links * links) / (step * step) + kCompositionSigma * kCompositionSigma));
   candidate.step_low = Seconds(step / (1.0 + kNinetyPercent * candidate.relative_sigma));
   candidate.step_high = Seconds(step * (1.0 + kNinetyPercent * candidate.relative_sigma));
   candidate.in_range = layer.in_range();

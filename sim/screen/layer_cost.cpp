@@ -33,6 +33,7 @@ namespace {
 /// Exposed part of one layer's tensor-parallel collectives, and what kernels lose that run beside the hidden part.
 struct TpExposure {
   double forward = 0, backward = 0;
+  double sigma = 0;  // relative, of the collectives
 };
 
 /// Fully exposed without overlap, except that backward re-gathers of saved inputs run under the input-gradient product and
@@ -44,8 +45,10 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
   const TpTraffic traffic = tp_traffic(context.model, context.training, recipe);
   const GroupNetwork& net = context.network.at(group_shapes(recipe).tp);
   const auto time = [&](CollectiveKind kind, Bytes bytes) {
-    return collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, recipe.tp, bytes)
-        .time.value();
+    const Rated rated =
+        collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, recipe.tp, bytes);
+    exposed.sigma = std::max<double>(exposed.sigma, rated.relative_sigma);
+    return rated.time.value();
   };
   const double reduce = traffic.forward_all_reduces > 0 ? time(CollectiveKind::kAllReduce, traffic.activation) : 0.0;
   // Kernels run slower while collectives pass beside them; that too is time that tensor parallelism costs.
@@ -141,6 +144,8 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
   const TpExposure tp = tp_exposure(context, recipe, common.forward.compute.value(), common.backward.compute.value());
   common.forward.tp = Seconds(tp.forward);
   common.backward.tp = Seconds(tp.backward);
+  common.forward.variance += tp.sigma * tp.forward * tp.sigma * tp.forward;
+  common.backward.variance += tp.sigma * tp.backward * tp.sigma * tp.backward;
   add(common.forward, layer.memory_in_range, operators::elementwise(context, recipe, shape, false));
   add(common.backward, layer.memory_in_range, operators::elementwise(context, recipe, shape, true));
 
