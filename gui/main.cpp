@@ -27,6 +27,12 @@ bool wants_screenshots(int argc, char** argv) {
   return false;
 }
 
+/// The platform without a display says of every window that it cannot raise it; nothing else is held back.
+void without_platform_chatter(QtMsgType, const QMessageLogContext&, const QString& message) {
+  if (!message.startsWith(QLatin1String("This plugin does not support")))
+    std::fprintf(stderr, "cpfit-gui: %s\n", qPrintable(message));
+}
+
 int take_screenshots(const QString& folder, const QString& file) {
   cpfit::gui::MainWindow window({});
   window.setProperty("unattended", true);
@@ -42,7 +48,10 @@ int take_screenshots(const QString& folder, const QString& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (wants_screenshots(argc, argv)) qputenv("QT_QPA_PLATFORM", "offscreen");
+  if (wants_screenshots(argc, argv)) {
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+    qInstallMessageHandler(without_platform_chatter);
+  }
   const QApplication application(argc, argv);
   QApplication::setApplicationName(QStringLiteral("cpfit"));
   QApplication::setApplicationVersion(QStringLiteral(CPFIT_VERSION));

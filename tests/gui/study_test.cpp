@@ -147,7 +147,9 @@ TEST(Estimates, VariationsAgreeWithTheEstimateOfEachValue) {
   for (const Variation& variation : estimator.vary(design, "cp", "dp")) {
     const Estimate with = estimator.estimate(*with_value(design, "cp", variation.value), std::nullopt);
     EXPECT_EQ(variation.legal, with.legal()) << variation.value;
-    if (with.legal()) EXPECT_EQ(variation.step, with.candidate->time.step());
+    if (with.legal()) {
+      EXPECT_EQ(variation.step, with.candidate->time.step());
+    }
     EXPECT_EQ(variation.current, variation.value == "4");
   }
 }

@@ -142,7 +142,9 @@ TEST_F(Window, EveryActionHasTextAndIsReachableAndSaysWhyNot) {
       EXPECT_FALSE(AppActions::plain(action->text()).isEmpty()) << spec.id.toStdString();
       EXPECT_FALSE(spec.menu.isEmpty()) << spec.id.toStdString();  // menus are reachable by keyboard
       EXPECT_FALSE(spec.help.isEmpty()) << spec.id.toStdString();
-      if (!action->isEnabled()) EXPECT_FALSE(window.actions_table().reason(spec.id).isEmpty()) << spec.id.toStdString();
+      if (!action->isEnabled()) {
+        EXPECT_FALSE(window.actions_table().reason(spec.id).isEmpty()) << spec.id.toStdString();
+      }
       for (const QKeySequence& key : action->shortcuts()) {
         EXPECT_FALSE(key.isEmpty()) << spec.id.toStdString();
         EXPECT_FALSE(keys.contains(key.toString())) << "two actions have " << key.toString().toStdString();
