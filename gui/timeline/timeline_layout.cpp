@@ -29,14 +29,13 @@ class RowWriter {
     header.note = rank.title.empty() ? note_of(block) : rank.note;
     add(std::move(header), pinned);
     if (!collapsed) {
-      for (const std::int32_t index : rank.lanes) {
+      for (std::size_t l = 0; l < rank.lanes.size(); ++l) {
         TimelineRow lane = row(RowKind::kLane, rank.node, first, metrics_.lane);
-        lane.lane = index;
+        lane.lane = rank.lanes[l];
         for (std::size_t m = 1; m < block.members.size(); ++m) {
-          const PictureRank& other = picture_.ranks[static_cast<std::size_t>(block.members[m])];
-          lane.same.push_back(other.lanes[static_cast<std::size_t>(&index - rank.lanes.data())]);
+          lane.same.push_back(picture_.ranks[static_cast<std::size_t>(block.members[m])].lanes[l]);
         }
-        lane.title = lane_title(picture_.lane(index));
+        lane.title = lane_title(picture_.lane(lane.lane));
         add(std::move(lane), pinned);
       }
     }
