@@ -95,14 +95,14 @@ TEST(Calibrate, ACalibrationOfAnotherGpuIsRefusedNotUsedSilently) {
   const std::string file = folder / "cal.toml";
   (void)cpfit_json({"calibrate", "fit", folder.file("run.txt", nccl_output("NVIDIA B200")), "--out", file});
   const std::string scenario = folder.file("s.toml", h100_scenario());
-  const Said said = cpfit({"simulate", scenario, "--recipe", "tp=2,cp=2,pp=1,dp=2", "--calibration", file});
+  const Said said = cpfit({"simulate", scenario, "--recipe", "tp=4,cp=2,pp=1,dp=1", "--calibration", file});
   EXPECT_EQ(said.exit_code, 2);
   EXPECT_THAT(said.err, HasSubstr("nothing of it speaks of H100-SXM5-80GB"));
   for (const char* which : {"nowhere", "/nowhere.db:x"}) {
-    EXPECT_EQ(cpfit({"simulate", scenario, "--recipe", "tp=2,cp=2,pp=1,dp=2", "--calibration", which}).exit_code, 2) << which;
+    EXPECT_EQ(cpfit({"simulate", scenario, "--recipe", "tp=4,cp=2,pp=1,dp=1", "--calibration", which}).exit_code, 2) << which;
   }
   EXPECT_EQ(cpfit_json(
-                {"simulate", scenario, "--recipe", "tp=2,cp=2,pp=1,dp=2", "--calibration", "defaults"})["calibration"]["assumed"],
+                {"simulate", scenario, "--recipe", "tp=4,cp=2,pp=1,dp=1", "--calibration", "defaults"})["calibration"]["assumed"],
             true);
 }
 
