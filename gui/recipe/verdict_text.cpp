@@ -31,10 +31,10 @@ QString of_capacity(Bytes used, Bytes capacity) {
 }  // namespace
 
 QString limit_of(const TimeBreakdown& time) {
-  const std::array<std::pair<Seconds, const char*>, 8> parts = {{{time.exposed_cp, "exposed CP exchange"},
-                                                                 {time.exposed_tp, "exposed TP collectives"},
-                                                                 {time.exposed_pp, "pipeline messages"},
-                                                                 {time.exposed_dp, "gradient and parameter traffic"},
+  const std::array<std::pair<Seconds, const char*>, 8> parts = {{{time.exposed_cp, "exposed CP"},
+                                                                 {time.exposed_tp, "exposed TP"},
+                                                                 {time.exposed_pp, "exposed PP"},
+                                                                 {time.exposed_dp, "exposed DP"},
                                                                  {time.bubble, "pipeline bubble"},
                                                                  {time.launch, "kernel launches"},
                                                                  {time.optimizer, "optimizer"},
@@ -47,12 +47,13 @@ QString limit_of(const TimeBreakdown& time) {
   return tr("%1, %2 of the step").arg(tr(worst->second), share_text(share));
 }
 
-double hidden_share(const CpExposure& cp, const TimeBreakdown&, const Recipe& recipe) {
-  if (recipe.cp == 1) return 1.0;
-  const double hops = std::max(1, recipe.cp - 1);
-  const double sent = hops * (cp.forward_message.value() + cp.backward_message.value());
-  if (sent <= 0.0) return 1.0;
-  return std::clamp(1.0 - (cp.forward_exposed + cp.backward_exposed).value() / sent, 0.0, 1.0);
+std::optional<double> hidden_share(const CpExposure& cp, const TimeBreakdown& time, const Recipe& recipe) {
+  if (recipe.cp == 1 || recipe.cp_comm != CpComm::kP2p) return std::nullopt;
+  const double sent = (recipe.cp - 1) * (cp.forward_message + cp.backward_message).value();
+  const double exposed = (cp.forward_exposed + cp.backward_exposed).value();
+  // Exposed time that no layer's ring accounts for: waiting for peers, slowed kernels.
+  if (sent <= 0.0 || (exposed <= 0.0 && time.exposed_cp.value() > 0.0)) return std::nullopt;
+  return std::clamp(1.0 - exposed / sent, 0.0, 1.0);
 }
 
 Shown shown_candidate(const LiveEstimate& live) {
@@ -91,8 +92,13 @@ std::vector<VerdictCell> verdict_cells(const Estimate& estimate, const Shown& sh
     ring.note = tr("CP 1: nothing to exchange");
   } else {
     const double share = c.time.exposed_cp / c.time.step();
-    ring.value = tr("%1 hidden").arg(share_text(hidden_share(c.cp, c.time, c.recipe)));
-    ring.note = tr("%1 exposed").arg(time_text(c.time.exposed_cp));
+    if (const std::optional<double> hidden = hidden_share(c.cp, c.time, c.recipe)) {
+      ring.value = tr("%1 hidden").arg(share_text(*hidden));
+      ring.note = tr("%1 exposed").arg(time_text(c.time.exposed_cp));
+    } else {
+      ring.value = tr("%1 exposed").arg(time_text(c.time.exposed_cp));
+      ring.note = tr("%1 of the step").arg(share_text(share));
+    }
     ring.tone = share > estimate.design.scenario->requirements.exposed_budget_share ? Tone::kWarn : Tone::kGood;
     ring.tip = tr("Exposed for %1 of the step, budget %2. %3 sent per layer and rank.")
                    .arg(share_text(share), share_text(estimate.design.scenario->requirements.exposed_budget_share),

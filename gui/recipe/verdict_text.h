@@ -23,8 +23,9 @@ struct VerdictCell {
 
 /// What limits the step: the largest part that is not compute, or compute itself.
 [[nodiscard]] QString limit_of(const TimeBreakdown& time);
-/// Of the ring's messages, what runs behind attention: 1 when nothing is sent.
-[[nodiscard]] double hidden_share(const CpExposure& cp, const TimeBreakdown& time, const Recipe& recipe);
+/// Of a ring's messages, the share that runs behind attention; none where nothing goes round a ring, or where what is exposed is
+/// not the ring's own (peers waited for, kernels slowed).
+[[nodiscard]] std::optional<double> hidden_share(const CpExposure& cp, const TimeBreakdown& time, const Recipe& recipe);
 
 /// The candidate shown: the timeline's where it is current, else the closed form's.
 struct Shown {

@@ -6,6 +6,7 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMouseEvent>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
@@ -62,6 +63,24 @@ TEST(VerdictText, TheLimitIsTheLargestLossOrTheWorkItself) {
   EXPECT_EQ(limit_of(time), "pipeline bubble, 10 % of the step");
   time.bubble = Seconds(0.1);
   EXPECT_TRUE(limit_of(time).startsWith("compute")) << limit_of(time).toStdString();
+}
+
+// Three hops of 1 + 2 ms a layer are 9 ms of messages; 0.9 ms exposed leave 90 % hidden. An all-gather has no hops to hide.
+TEST(VerdictText, HiddenIsSaidOfRingsOnly) {
+  CpExposure cp;
+  cp.forward_message = milliseconds(1);
+  cp.backward_message = milliseconds(2);
+  cp.backward_exposed = milliseconds(0.9);
+  TimeBreakdown time;
+  time.exposed_cp = Seconds(0.1);
+  Recipe recipe;
+  recipe.cp = 4;
+  ASSERT_TRUE(hidden_share(cp, time, recipe));
+  EXPECT_NEAR(*hidden_share(cp, time, recipe), 0.9, 1e-12);
+  cp.backward_exposed = Seconds(0);
+  EXPECT_FALSE(hidden_share(cp, time, recipe));  // exposed, but not by a hop: "100 % hidden" would be wrong
+  recipe.cp_comm = CpComm::kAllGather;
+  EXPECT_FALSE(hidden_share(cp, time, recipe));
 }
 
 TEST(VerdictText, TheSmallestLeverThatIsEnoughIsNamed) {

@@ -73,7 +73,7 @@ TEST(Sessions, ReadBack) {
 TEST(Sessions, ABrokenFileIsPutAsideAndSaid) {
   QTemporaryDir folder;
   const QString path = folder.filePath("session.json");
-  for (const QByteArray content :
+  for (const QByteArray& content :
        {QByteArray("{"), QByteArray("[]"), QByteArray("{\"version\": 99}"), QByteArray("\xff\xfe garbage")}) {
     QFile file(path);
     ASSERT_TRUE(file.open(QIODevice::WriteOnly));
