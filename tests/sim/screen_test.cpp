@@ -61,6 +61,17 @@ TEST_F(ScreenTest, TheStepIsNeverFasterThanPeakArithmetic) {
   }
 }
 
+// Sums of gradients in fp32 are read and written in 8 bytes, in bf16 in 4: over all weights of layers and head, once per
+// micro-batch, 0.75 of it at the rate of streaming kernels (0.85 of HBM).
+TEST_F(ScreenTest, AddingToTheGradientsCostsTrafficByTheirType) {
+  Training half = scenario.training;
+  half.grad_dtype = GradDtype::kBf16;
+  const char* recipe = "tp=1,cp=8,pp=1,dp=1";  // 8 micro-batches
+  const double layer = 4096.0 * (6144 + 4096 + 3 * 14336), head = 128256.0 * 4096;
+  const double expected = 8 * 4 * (32 * layer + head) * 0.75 / (0.85 * scenario.cluster.gpu.hbm.value());
+  EXPECT_NEAR((evaluate(recipe).time.compute - evaluate(recipe, &half).time.compute).value(), expected, 1e-6 * expected);
+}
+
 TEST_F(ScreenTest, RecomputeCostsTimeAndFreesMemory) {
   const Candidate none = evaluate("tp=2,cp=4,pp=1,dp=1,recompute=none");
   const Candidate full = evaluate("tp=2,cp=4,pp=1,dp=1,recompute=full");
