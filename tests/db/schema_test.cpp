@@ -128,7 +128,7 @@ TEST(Schema, EveryTableIsStrictAndNamesInSnakeCase) {
       if (columns.getColumn(1).getString() != "REAL") continue;
       // A unit in the name, or a figure without one, or the unit in a column beside it.
       const std::string units =
-          "_bytes _seconds _share _nats tokens_per_second_per_gpu relative_sigma bytes amount measured predicted "
+          "_bytes _seconds _share _nats _mhz _watts tokens_per_second_per_gpu relative_sigma bytes amount measured predicted "
           "low high";
       const std::size_t last = column.rfind('_');
       const bool unit = units.find(column) != std::string::npos ||
@@ -136,7 +136,7 @@ TEST(Schema, EveryTableIsStrictAndNamesInSnakeCase) {
       EXPECT_TRUE(unit) << name << "." << column << " does not say its unit";
     }
   }
-  EXPECT_EQ(count, 27);  // 14 of runs, 4 of validations, 3 of timelines, 6 of verifications
+  EXPECT_EQ(count, 31);  // 14 of runs, 4 of validations, 3 of timelines, 6 of verifications, 4 of calibrations
 }
 
 TEST(Schema, DeletingARunDeletesAllOfItAndNothingElse) {

@@ -122,10 +122,14 @@ TEST_F(Panel, ArrowKeysStepOverLegalValues) {
   SensitivityStrip* strip = panel.row("tp")->strip();
   strip->setFocus();
   QTest::keyClick(strip, Qt::Key_Up);
-  EXPECT_EQ(document.design().recipe.tp, 4);
-  QTest::keyClick(strip, Qt::Key_Home);
-  EXPECT_EQ(document.design().recipe.tp, 4);  // the strip is of the old value until it was computed again: one step at a time
+  EXPECT_EQ(document.design().recipe.tp, 2);  // cp 4 x tp 4 would need 16 of 8 GPUs
+  QTest::keyClick(strip, Qt::Key_Down);
+  EXPECT_EQ(document.design().recipe.tp, 1);
   settle();
+  EXPECT_EQ(document.design().recipe.dp, 2);  // follows, so that all GPUs are used
+  QTest::keyClick(strip, Qt::Key_Up);
+  settle();
+  EXPECT_EQ(document.design().recipe.tp, 2);
   EXPECT_EQ(document.design().recipe.world(), 8);
 }
 

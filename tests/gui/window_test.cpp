@@ -187,6 +187,9 @@ TEST_F(Window, ABadFileIsASentenceAndTheStudyStays) {
 TEST_F(Window, ADroppedScenarioOpens) {
   QMimeData content;
   content.setUrls({QUrl::fromLocalFile(QStringLiteral(CPFIT_SOURCE_DIR "/examples/llama3-8b-32k-8xpcie.toml"))});
+  QDragEnterEvent enter(QPoint(100, 100), Qt::CopyAction, &content, Qt::LeftButton, Qt::NoModifier);
+  QApplication::sendEvent(&window, &enter);
+  ASSERT_TRUE(enter.isAccepted());
   QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &content, Qt::LeftButton, Qt::NoModifier);
   QApplication::sendEvent(&window, &drop);
   EXPECT_TRUE(window.document().is_open());
