@@ -16,7 +16,7 @@ namespace cpfit::gui {
 
 namespace {
 
-constexpr double kLeft = 58.0, kRight = 76.0, kTop = 20.0;
+constexpr double kBarLeft = 58.0, kBarRight = 76.0, kBarTop = 20.0;
 constexpr int kMostRows = 10;  // beyond it bars become thin instead of the widget high
 
 }  // namespace
@@ -29,7 +29,7 @@ StageBars::StageBars(QWidget* parent) : QWidget(parent) {
 
 QSize StageBars::sizeHint() const {
   const int rows = std::clamp(static_cast<int>(bars_.size()), 1, kMostRows);
-  return {320, static_cast<int>(kTop) + rows * 26 + 6};
+  return {320, static_cast<int>(kBarTop) + rows * 26 + 6};
 }
 QSize StageBars::minimumSizeHint() const { return {220, sizeHint().height()}; }
 
@@ -59,13 +59,13 @@ void StageBars::choose(std::int32_t stage) {
 double StageBars::scale() const {
   double most = capacity_.value() * 1.06;
   for (const StageBar& bar : bars_) most = std::max(most, bar.total.value());
-  return most > 0.0 ? (width() - kLeft - kRight) / most : 0.0;
+  return most > 0.0 ? (width() - kBarLeft - kBarRight) / most : 0.0;
 }
 
 QRectF StageBars::bar_area(std::size_t index) const {
-  const double slot = (height() - kTop - 4.0) / static_cast<double>(std::max<std::size_t>(1, bars_.size()));
+  const double slot = (height() - kBarTop - 4.0) / static_cast<double>(std::max<std::size_t>(1, bars_.size()));
   const double gap = slot > 14.0 ? 5.0 : 1.0;
-  return {kLeft, kTop + slot * static_cast<double>(index) + gap / 2, width() - kLeft - kRight, slot - gap};
+  return {kBarLeft, kBarTop + slot * static_cast<double>(index) + gap / 2, width() - kBarLeft - kBarRight, slot - gap};
 }
 
 void StageBars::paintEvent(QPaintEvent*) {
@@ -74,11 +74,11 @@ void StageBars::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), t.surface);
   if (bars_.empty()) return;
   const double scale = this->scale();
-  const double capacity = kLeft + capacity_.value() * scale;
-  const double kept = kLeft + capacity_.value() * (1.0 - margin_share_) * scale;
+  const double capacity = kBarLeft + capacity_.value() * scale;
+  const double kept = kBarLeft + capacity_.value() * (1.0 - margin_share_) * scale;
   const double bottom = height() - 4.0;
-  painter.fillRect(QRectF(capacity, kTop, width() - kRight - capacity, bottom - kTop), mixed(t.surface, t.bad, 0.16));
-  painter.fillRect(QRectF(kept, kTop, capacity - kept, bottom - kTop), mixed(t.surface, t.warn, 0.18));
+  painter.fillRect(QRectF(capacity, kBarTop, width() - kBarRight - capacity, bottom - kBarTop), mixed(t.surface, t.bad, 0.16));
+  painter.fillRect(QRectF(kept, kBarTop, capacity - kept, bottom - kBarTop), mixed(t.surface, t.warn, 0.18));
   const bool thin = bar_area(0).height() < 11.0;
   QFont small = font();
   small.setPointSizeF(small.pointSizeF() * 0.88);
@@ -86,7 +86,7 @@ void StageBars::paintEvent(QPaintEvent*) {
   for (std::size_t i = 0; i < bars_.size(); ++i) {
     const StageBar& bar = bars_[i];
     const QRectF area = bar_area(i);
-    double x = kLeft;
+    double x = kBarLeft;
     for (int c = 0; c < kComponentCount; ++c) {
       const double width = bar.components[static_cast<std::size_t>(c)].value() * scale;
       if (width <= 0.0) continue;
@@ -106,20 +106,20 @@ void StageBars::paintEvent(QPaintEvent*) {
     if (bar.stage == chosen_) {
       painter.setPen(QPen(t.accent, hasFocus() ? 2.0 : 1.4));
       painter.setBrush(Qt::NoBrush);
-      painter.drawRect(QRectF(kLeft - 1, area.top() - 1, x - kLeft + 2, area.height() + 2));
+      painter.drawRect(QRectF(kBarLeft - 1, area.top() - 1, x - kBarLeft + 2, area.height() + 2));
     }
     if (thin && i % static_cast<std::size_t>(1 + 14.0 / (area.height() + 1)) != 0) continue;
     painter.setPen(bar.stage == chosen_ ? t.text : t.muted);
-    painter.drawText(QRectF(4, area.top(), kLeft - 10, area.height()), Qt::AlignVCenter | Qt::AlignLeft,
+    painter.drawText(QRectF(4, area.top(), kBarLeft - 10, area.height()), Qt::AlignVCenter | Qt::AlignLeft,
                      tr("stage %1").arg(bar.stage));
     painter.setPen(bar.fit == Fit::kFits ? t.text : color_of(t, bar.fit));
-    painter.drawText(QRectF(width() - kRight + 4, area.top(), kRight - 8, area.height()), Qt::AlignVCenter | Qt::AlignRight,
+    painter.drawText(QRectF(width() - kBarRight + 4, area.top(), kBarRight - 8, area.height()), Qt::AlignVCenter | Qt::AlignRight,
                      bytes_text(bar.total));
   }
   painter.setPen(QPen(t.text, 1.5));
-  painter.drawLine(QPointF(capacity, kTop - 3), QPointF(capacity, bottom));
+  painter.drawLine(QPointF(capacity, kBarTop - 3), QPointF(capacity, bottom));
   painter.setPen(t.muted);
-  painter.drawText(QRectF(0, 0, capacity + 40, kTop - 3), Qt::AlignBottom | Qt::AlignRight,
+  painter.drawText(QRectF(0, 0, capacity + 40, kBarTop - 3), Qt::AlignBottom | Qt::AlignRight,
                    tr("capacity %1").arg(bytes_text(capacity_)));
 }
 
@@ -128,7 +128,7 @@ StageBars::Hit StageBars::hit(const QPointF& at) const {
     const QRectF area = bar_area(i);
     if (at.y() < area.top() - 3 || at.y() > area.bottom() + 3) continue;
     Hit hit{bars_[i].stage, -1};
-    double x = kLeft;
+    double x = kBarLeft;
     for (int c = 0; c < kComponentCount; ++c) {
       const double width = bars_[i].components[static_cast<std::size_t>(c)].value() * scale();
       if (at.x() >= x && at.x() < x + width) hit.component = c;

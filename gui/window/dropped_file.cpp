@@ -8,7 +8,7 @@ namespace cpfit::gui {
 
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("DroppedFile", text); }
+QString translated(const char* text) { return QCoreApplication::translate("DroppedFile", text); }
 
 bool has_key(const QByteArray& head, const char* key) { return head.contains(QByteArray("\"") + key + "\""); }
 
@@ -29,9 +29,10 @@ FileNature nature_of_json(const QByteArray& head, const QString& name) {
     return {FileKind::kTopology, {}};
   if (has_key(head, "samples") || has_key(head, "probe") || has_key(head, "probes") || has_key(head, "measurements"))
     return {FileKind::kMeasurement, {}};
-  return {FileKind::kUnknown, tr("%1 is JSON, but none that is known here: a model's config.json, a topology, a trace or a "
-                                 "measurement is.")
-                                  .arg(name)};
+  return {FileKind::kUnknown,
+          translated("%1 is JSON, but none that is known here: a model's config.json, a topology, a trace or a "
+                     "measurement is.")
+              .arg(name)};
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ FileNature nature_of(const QByteArray& head, const QString& name) {
   if (head.startsWith("SQLite format 3")) return {FileKind::kDatabase, {}};
   if (head.startsWith("\x1f\x8b")) return {FileKind::kTrace, {}};  // traces are the only compressed files read here
   const QByteArray text = head.trimmed();
-  if (text.isEmpty()) return {FileKind::kUnknown, tr("%1 is empty.").arg(name)};
+  if (text.isEmpty()) return {FileKind::kUnknown, translated("%1 is empty.").arg(name)};
   if (text.startsWith('{') || text.startsWith("[{") || text.startsWith("[\n")) return nature_of_json(text, name);
   if (has_line(text, "[training]") || has_line(text, "training.") || has_line(text, "training ") || has_line(text, "training=") ||
       has_line(text, "sequence_length"))
@@ -50,19 +51,21 @@ FileNature nature_of(const QByteArray& head, const QString& name) {
     return {FileKind::kTopology, {}};
   if (name.endsWith(QLatin1String(".toml"))) {
     return {FileKind::kUnknown,
-            tr("%1 is TOML without a [training] section: a scenario has one, with its sequence_length.").arg(name)};
+            translated("%1 is TOML without a [training] section: a scenario has one, with its sequence_length.").arg(name)};
   }
-  if (head.contains('\0')) return {FileKind::kUnknown, tr("%1 is a binary file of a kind that is not read here.").arg(name)};
-  return {FileKind::kUnknown, tr("%1 is nothing that is read here: open a scenario (.toml), a result database, a model's "
-                                 "config.json, a topology, a trace or a measurement.")
+  if (head.contains('\0'))
+    return {FileKind::kUnknown, translated("%1 is a binary file of a kind that is not read here.").arg(name)};
+  return {FileKind::kUnknown, translated("%1 is nothing that is read here: open a scenario (.toml), a result database, a model's "
+                                         "config.json, a topology, a trace or a measurement.")
                                   .arg(name)};
 }
 
 FileNature nature_of_file(const QString& path) {
   const QString name = QFileInfo(path).fileName();
-  if (QFileInfo(path).isDir()) return {FileKind::kUnknown, tr("%1 is a folder: drop one file of it.").arg(name)};
+  if (QFileInfo(path).isDir()) return {FileKind::kUnknown, translated("%1 is a folder: drop one file of it.").arg(name)};
   QFile file(path);
-  if (!file.open(QIODevice::ReadOnly)) return {FileKind::kUnknown, tr("%1 cannot be read: %2").arg(name, file.errorString())};
+  if (!file.open(QIODevice::ReadOnly))
+    return {FileKind::kUnknown, translated("%1 cannot be read: %2").arg(name, file.errorString())};
   return nature_of(file.read(kHeadBytes), name);
 }
 
