@@ -42,11 +42,7 @@ struct Attributed {
 class Attribution {
  public:
   Attribution(Workbench& bench, const Recipe& recipe, const ResolvedLayout& layout)
-      : bench_(bench),
-        recipe_(recipe),
-        layout_(layout),
-        context_(bench.context(bench.scenario().training)),
-        rates_(context_.rates) {}
+      : recipe_(recipe), layout_(layout), context_(bench.context(bench.scenario().training)), rates_(context_.rates) {}
 
   StepUncertainty run() {
     collect_gemms();
@@ -194,7 +190,6 @@ class Attribution {
     candidates_.push_back({std::move(surface), std::move(slower)});
   }
 
-  Workbench& bench_;
   const Recipe& recipe_;
   const ResolvedLayout& layout_;
   ScreenContext context_;
