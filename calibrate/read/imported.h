@@ -69,8 +69,7 @@ struct ImportHints {
 [[nodiscard]] Outcome<ImportedFile> read_nvbandwidth(const std::string& text, const std::string& path,
                                                      const ImportHints& options);
 [[nodiscard]] bool looks_like_flash_output(std::string_view text);
-[[nodiscard]] Outcome<ImportedFile> read_flash_output(std::string_view text, const std::string& path,
-                                                      const ImportHints& options);
+[[nodiscard]] Outcome<ImportedFile> read_flash_output(std::string_view text, const std::string& path, const ImportHints& options);
 [[nodiscard]] bool looks_like_nvidia_smi(std::string_view text);
 [[nodiscard]] Outcome<ImportedFile> read_nvidia_smi(std::string_view text, const std::string& path);
 /// Points of cpfit-bench as measurements.

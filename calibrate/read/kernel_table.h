@@ -42,7 +42,7 @@ struct CollectiveMeasurement {
   std::int64_t ranks = 0, nodes = 1;
   Bytes bytes;            // of the buffer, as nccl-tests counts it
   std::string software;   // "2.27.3"
-  std::string link{};  // rate link name, "pcie5", "shared memory"; empty: the GPU's scale-up link, or NICs between nodes
+  std::string link{};     // rate link name, "pcie5", "shared memory"; empty: the GPU's scale-up link, or NICs between nodes
   bool strided = false;   // members apart in rank order
   bool both_ways = true;  // kSendRecv: each rank sends and receives at the same time, as in a ring
 };

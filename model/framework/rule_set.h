@@ -102,9 +102,9 @@ struct RuleSet {
   AttentionBackend attention_backend = AttentionBackend::kCudnn;  // Hopper
   AttentionBackend attention_backend_ampere = AttentionBackend::kFlash2;
   AttentionBackend attention_backend_blackwell = AttentionBackend::kCudnn;
-  bool fused_elementwise = true;  // fused norms/activation/rope, else eager (x3 traffic)
+  bool fused_elementwise = true;            // fused norms/activation/rope, else eager (x3 traffic)
   double elementwise_traffic_factor = 1.0;  // traffic over that of such kernels: copies between them
-  double dp_exposed_share = 0.37;  // of RS + AG when overlapped, beyond what does not fit
+  double dp_exposed_share = 0.37;           // of RS + AG when overlapped, beyond what does not fit
   Bytes grad_bucket = Bytes(256e6);
   bool tp_overlap_available = true;
   bool tp_backward_async = true;                    // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
