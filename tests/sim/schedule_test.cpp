@@ -84,9 +84,10 @@ class StepTest : public ::testing::Test {
   }
   StepTimeline timeline(const std::string& text, schedule::StepOptions options = {}) {
     const Recipe recipe = parse_recipe(text, scenario.base).value();
-    scenario.base = recipe;
-    Workbench bench = Workbench::build(scenario, rates).value();
-    Outcome<StepTimeline> result = step_timeline(bench, scenario.training, recipe, options);
+    Scenario own = scenario;  // no recipe inherits from the one tried before it
+    own.base = recipe;
+    Workbench bench = Workbench::build(own, rates).value();
+    Outcome<StepTimeline> result = step_timeline(bench, own.training, recipe, options);
     EXPECT_TRUE(result.ok()) << (result.ok() ? "" : to_text(result.problems()[0]));
     return result.value();
   }
