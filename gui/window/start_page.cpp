@@ -99,9 +99,8 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent), recent_(new QVBoxLayout
   side->addWidget(line(tr("What it answers"), 1.15, true, inner));
   for (const QString& text :
        {tr("Does it fit, and what fills the memory?"), tr("Is the exchange hidden behind attention, and where is it not?"),
-        tr("Which link is the bottleneck, and who is on it?"), tr("Which recipe is best on these devices?"),
-        tr("What changes when I turn this knob?"), tr("Why is A better than B?"), tr("How far can I trust the numbers?"),
-        tr("How do I show or repeat this?")})
+        tr("Which link is the bottleneck, and who is on it?"), tr("What changes when I turn this knob?"),
+        tr("How far can I trust the numbers?"), tr("How do I show or repeat this?")})
     side->addWidget(line(QStringLiteral("•  ") + text, 1.0, false, inner));
   side->addStretch(1);
   columns->addLayout(side, 3, 1);
