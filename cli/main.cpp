@@ -13,9 +13,11 @@
 #include "cli/usage.h"
 #include "cli/version.h"
 #include "model/quantity/problem.h"
+#include "sim/plan/worker_threads.h"
 
 int main(int argc, char** argv) {
   using namespace cpfit;
+  const WorkerThreads workers;
   CLI::App app{
       "cpfit finds the smallest context-parallel degree, inside the best complete CP x TP x PP x DP recipe, that fits a\n"
       "target sequence with margin and keeps its ring traffic hidden on the real topology.",

@@ -9,6 +9,7 @@
 #include "gui/window/main_window.h"
 #include "gui/window/screenshots.h"
 #include "gui/window/session.h"
+#include "sim/plan/worker_threads.h"
 
 namespace {
 
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
     qInstallMessageHandler(without_platform_chatter);
   }
+  const cpfit::WorkerThreads workers;
   const QApplication application(argc, argv);
   QApplication::setApplicationName(QStringLiteral("cpfit"));
   QApplication::setApplicationVersion(QStringLiteral(CPFIT_VERSION));

@@ -1,6 +1,7 @@
 #include "calibrate/probe/interrupt_watch.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace cpfit::probe {
@@ -12,10 +13,20 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 // What a signal's handler may touch can only be of the process. (A thread that waits for blocked signals would not hear those
 // that the threads of a BLAS, which exist before main, let through.)
 volatile sig_atomic_t signals_seen = 0;
+volatile time_t first_second = 0;
+
+// One Ctrl-C arrives more than once: from the terminal, and again from a launcher that passes it on. Who means it waits a moment.
+constexpr time_t kRepeatsSeconds = 2;
 
 void note(int) {
-  if (signals_seen != 0) _exit(1);
-  signals_seen = 1;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);  // async-signal-safe by POSIX
+  if (signals_seen == 0) {
+    first_second = now.tv_sec;
+    signals_seen = 1;
+  } else if (now.tv_sec - first_second >= kRepeatsSeconds) {
+    _exit(1);
+  }
 }
 
 }  // namespace
@@ -29,7 +40,8 @@ InterruptWatch::InterruptWatch() {
 }
 
 InterruptWatch::~InterruptWatch() {
-  for (const int one : kSignals) signal(one, SIG_DFL);
+  // An interrupted measurement has said so and ends by its own exit code; a late repeat shall not change that.
+  for (const int one : kSignals) signal(one, signals_seen != 0 ? SIG_IGN : SIG_DFL);
 }
 
 bool InterruptWatch::interrupted() const { return signals_seen != 0; }

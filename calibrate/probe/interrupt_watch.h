@@ -1,5 +1,5 @@
 // SIGINT, SIGTERM and SIGHUP while a measurement runs: only noted, so that the measurement ends between two samples and keeps
-// what it has. A second one ends the process at once.
+// what it has. A second one, two seconds later or more, ends the process at once; earlier it counts as the same.
 #pragma once
 
 namespace cpfit::probe {

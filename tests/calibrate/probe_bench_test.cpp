@@ -85,9 +85,13 @@ TEST_F(ProbeBenchTest, SmokeAloneWritesAFileAndTellsHowFarItIs) {
 TEST_F(ProbeBenchTest, AnInterruptKeepsWhatWasMeasuredAndARerunGoesOn) {
   // Eighteen seconds of a budget keep points short; it is interrupted when two are done.
   const ChildCommand command = alone({"--probe", "memory", "--out", out_, "--budget", "0.3"});
+  // Twice at once, as when a launcher passes on what the terminal sent to all.
+  bool sent = false;
   const ChildResult result = run_child(command, [&](std::string_view line) {
-    if (nlohmann::json::parse(line).at("done") < 2) return;
-    for (const pid_t process : processes_with(out_)) ::kill(process, SIGINT);
+    if (sent || nlohmann::json::parse(line).at("done") < 2) return;
+    sent = true;
+    for (int time = 0; time < 2; ++time)
+      for (const pid_t process : processes_with(out_)) ::kill(process, SIGINT);
   });
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.errors, HasSubstr("run again with the same --out to go on"));
