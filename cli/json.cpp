@@ -9,6 +9,8 @@
 
 #include "cli/terminal.h"
 #include "model/quantity/text.h"
+#include "model/rates/dense_peak.h"
+#include "model/transformer/parameters.h"
 
 namespace cpfit::cli {
 
@@ -294,6 +296,42 @@ Json to_json(const ValidationResult& result) {
   for (const GroupSummary& group : result.groups) json["groups"][group.group] = summary_json(group.summary);
   json["skipped"] = Json::array();
   for (const SkippedRow& row : result.skipped) json["skipped"].push_back({{"line", row.line}, {"reason", row.reason}});
+  return json;
+}
+
+Json to_json(const MeasuredRun& run, const Candidate& taken) {
+  const Architecture& model = run.scenario.model;
+  const Training& training = run.scenario.training;
+  Json json;
+  json["line"] = run.line;
+  json["model"] = model.name;
+  json["parameters"] = count_parameters(model).total();
+  json["layers"] = model.layers;
+  json["hidden"] = model.hidden;
+  json["heads"] = model.heads;
+  json["sequence"] = training.sequence.count();
+  json["global_batch"] = training.global_batch;
+  json["gpus"] = run.gpus > 0 ? run.gpus : run.scenario.cluster.gpus();
+  json["gpu"] = run.scenario.cluster.gpu.name;
+  json["gpu_memory_bytes"] = run.scenario.cluster.gpu.memory.value();
+  json["peak_flops_per_second"] = dense_peak(run.scenario.cluster.gpu, taken.recipe.precision).value();
+  for (const auto& [key, degree] : {std::pair{"tp", taken.recipe.tp},
+                                    {"cp", taken.recipe.cp},
+                                    {"pp", taken.recipe.pp},
+                                    {"dp", taken.recipe.dp},
+                                    {"micro_batch", taken.recipe.micro_batch}})
+    json[key] = degree;
+  json["sequence_parallel"] = taken.recipe.sequence_parallel;
+  json["state_sharding"] = std::string(name_of(taken.recipe.state_sharding));
+  json["recompute"] = to_text(taken.recipe.recompute);
+  json["precision"] = std::string(name_of(taken.recipe.precision));
+  json["recipe"] = to_text(taken.recipe);
+  json["unknown"] = run.unknown;
+  json["group"] = run.group;
+  json["died"] = run.died ? Json(*run.died) : Json();
+  json["verdict"] = std::string(name_of(taken.verdict.fit));
+  json["in_range"] = taken.in_range;
+  json["time"] = time_json(taken.time);
   return json;
 }
 

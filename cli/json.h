@@ -26,6 +26,8 @@ using ProofSource = std::function<std::pair<std::string, Json>(const Recipe&)>;
 [[nodiscard]] Json to_json(const StageLedger& ledger);
 [[nodiscard]] Json to_json(const std::vector<LinkLoad>& links);
 [[nodiscard]] Json to_json(const ValidationResult& result);
+/// A measured training run as it was understood: model, batch, GPUs, the recipe taken, and the parts of its predicted step.
+[[nodiscard]] Json to_json(const MeasuredRun& run, const Candidate& taken);
 /// Details of a candidate of a plan; none where they are not known (of a run that was read from a database).
 using DetailSource = std::function<std::optional<CandidateDetail>(const Candidate&)>;
 /// `run` is the id in the database; without one the key is null.

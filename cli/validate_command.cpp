@@ -147,7 +147,9 @@ int run_validate(const ValidateArguments& arguments) {
       print_problems(table.problems());
       return kBadInput;
     }
-    const ValidationResult result = evaluate(*table, rates);
+    Json runs = Json::array();
+    const auto keep = [&](const MeasuredRun& run, const Candidate& taken) { runs.push_back(to_json(run, taken)); };
+    const ValidationResult result = evaluate(*table, rates, arguments.json ? RunSeen(keep) : nullptr);
     if (!arguments.database.empty()) {
       Store store = open_store(arguments.database);
       (void)save_validation(store, result, kVersion, rates.version());
@@ -156,10 +158,14 @@ int run_validate(const ValidateArguments& arguments) {
       print_summary(result, arguments);
     else if (!arguments.json)
       overview.add(result);
-    else if (arguments.files.size() == 1)
-      print_json(to_json(result));
-    else
-      all.push_back(to_json(result));
+    else {
+      Json json = to_json(result);
+      json["runs"] = std::move(runs);
+      if (arguments.files.size() == 1)
+        print_json(std::move(json));
+      else
+        all.push_back(std::move(json));
+    }
   }
   if (!arguments.json && arguments.files.size() > 1 && !arguments.rows) fmt::print("{}", overview.text());
   if (arguments.json && arguments.files.size() > 1) print_json({{"files", all}});

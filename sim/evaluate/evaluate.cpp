@@ -32,7 +32,7 @@ ValidationRow row_of(std::int64_t line, const std::string& label, const std::str
   return row;
 }
 
-void evaluate_run(const MeasuredRun& run, Predictor& predictor, ValidationResult& result) {
+void evaluate_run(const MeasuredRun& run, Predictor& predictor, const RunSeen& seen, ValidationResult& result) {
   if (exceeds_peak(run)) {
     result.skipped.push_back({run.line, "exceeds peak"});
     return;
@@ -43,6 +43,7 @@ void evaluate_run(const MeasuredRun& run, Predictor& predictor, ValidationResult
     return;
   }
   const auto& prediction = std::get<RunPrediction>(outcome);
+  if (seen) seen(run, prediction.candidate);
   for (const auto& [metric, measured] : run.measured) {
     if (measured <= 0) continue;
     ValidationRow row = row_of(run.line, run.label, run.group, metric, measured, predicted_metric(run, prediction, metric));
@@ -67,12 +68,12 @@ void evaluate_kernel(const MeasuredKernel& kernel, Predictor& predictor, Validat
 
 }  // namespace
 
-ValidationResult evaluate(const MeasuredTable& table, const RateSet& rates) {
+ValidationResult evaluate(const MeasuredTable& table, const RateSet& rates, const RunSeen& seen) {
   ValidationResult result;
   result.path = table.path;
   result.skipped = table.skipped;
   Predictor predictor(rates);
-  for (const MeasuredRun& run : table.runs) evaluate_run(run, predictor, result);
+  for (const MeasuredRun& run : table.runs) evaluate_run(run, predictor, seen, result);
   for (const MeasuredKernel& kernel : table.kernels) evaluate_kernel(kernel, predictor, result);
   const auto by_line = [](const auto& a, const auto& b) { return a.line < b.line; };
   std::stable_sort(result.rows.begin(), result.rows.end(), by_line);

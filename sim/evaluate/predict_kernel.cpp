@@ -6,13 +6,12 @@
 #include "model/rates/curves.h"
 #include "model/rates/dense_peak.h"
 #include "sim/screen/attention_cost.h"
+#include "sim/screen/composition.h"
 #include "sim/screen/layer_cost.h"
 
 namespace cpfit {
 
 namespace {
-
-constexpr double kNinetyPercent = 1.645;  // standard deviations of a two-sided 90 % interval
 
 /// Sums of operators: times add, errors of the same surface are taken as fully correlated.
 struct Total {

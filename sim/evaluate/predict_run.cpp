@@ -9,6 +9,7 @@
 #include "model/recipe/legality.h"
 #include "model/transformer/flops.h"
 #include "sim/evaluate/possible_recipes.h"
+#include "sim/screen/composition.h"
 #include "sim/screen/layer_cost.h"
 #include "sim/screen/screen.h"
 
@@ -83,6 +84,20 @@ double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, c
   const double busy_floor = run.layer_floor.value() * most * micro_batches;
   const double bubble_floor = run.layer_floor.value() * (all - most) / recipe.vpp;
   return std::max(0.0, busy_floor - busy) + std::max(0.0, bubble_floor - time.bubble.value());
+}
+
+/// A measured floor or stall is a mean over runs that scatter: relative standard deviation, from the residuals of the rows that
+/// have one.
+constexpr double kStallSigma = 0.2;
+
+/// What the caching allocator holds scatters more than what it hands out, for it gives nothing back before it must: the 5th and
+/// 95th percentile of measured over predicted bytes. No part of the verdict: under pressure it does give back.
+constexpr double kReservedBelow = 0.10, kReservedAbove = 0.25;
+
+Predicted step_with_stall(const Candidate& candidate, double stall) {
+  const double step = candidate.time.step().value();
+  const double spread = kNinetyPercent * std::hypot(candidate.relative_sigma * step, kStallSigma * stall) / (step + stall);
+  return {step + stall, (step + stall) / (1 + spread), (step + stall) * (1 + spread)};
 }
 
 /// Rules that guard a search against recipes nobody would ship or a framework does not offer. A published run did run, whatever
@@ -195,9 +210,7 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
           judge(prediction.candidate.memory, scenario.cluster.gpu, scenario.requirements.memory_margin_share);
     }
     const double more = seconds_below_floor(run, prediction.candidate, *layout) + run.extra_seconds;
-    const double step = prediction.candidate.time.step().value();
-    prediction.step_seconds = {step + more, prediction.candidate.step_low.value() + more,
-                               prediction.candidate.step_high.value() + more};
+    prediction.step_seconds = step_with_stall(prediction.candidate, more);
     if (!best || better(prediction, *best)) best = std::move(prediction);
   }
   if (!best) return Unpredictable{first_reason};
@@ -224,7 +237,8 @@ Predicted predicted_metric(const MeasuredRun& run, const RunPrediction& predicti
     case Metric::kResidentBytes:
       return around(prediction.memory.resident);
     case Metric::kReservedBytes:
-      return around(prediction.memory.reserved);
+      return {prediction.memory.reserved.value(), prediction.memory.reserved.value() / (1 + kReservedBelow),
+              prediction.memory.reserved.value() * (1 + kReservedAbove)};
     case Metric::kKernelSeconds:
     case Metric::kCollectiveSeconds:
       break;

@@ -49,14 +49,15 @@ class Attribution {
     collect_attention();
     collect_memory();
     collect_links();
-    const double step = step_with(rates_);
+    const TimeBreakdown time = time_with(rates_);
+    const double step = time.step().value();
     StepUncertainty result;
-    result.composition = kCompositionSigma;
+    result.composition = composition_sigma(time);
     for (Attributed& one : candidates_) {
       GpuRates slower = rates_;
       one.slower(slower, 1 + kStep);
       UncertainSurface surface = std::move(one.surface);
-      surface.sensitivity = (step_with(slower) / step - 1) / kStep;
+      surface.sensitivity = (time_with(slower).step().value() / step - 1) / kStep;
       surface.variance = surface.sensitivity * surface.sensitivity * surface.sigma * surface.sigma;
       if (surface.sensitivity > 1e-4) result.surfaces.push_back(std::move(surface));
     }
@@ -66,11 +67,10 @@ class Attribution {
   }
 
  private:
-  [[nodiscard]] double step_with(const GpuRates& rates) {
+  [[nodiscard]] TimeBreakdown time_with(const GpuRates& rates) {
     const ScreenContext changed{context_.model, context_.cluster, context_.training, context_.requirements, context_.rules,
                                 rates,          context_.network};
-    const Candidate candidate = screen(changed, recipe_, layout_);
-    return candidate.time.step().value();
+    return screen(changed, recipe_, layout_).time;
   }
 
   void collect_gemms() {

@@ -142,8 +142,6 @@ double pp_exposed(const ScreenContext& context, const Recipe& recipe, double mic
   return fill + (overlapped ? context.rules.pp_exposed_share : 1.0) * steady;
 }
 
-constexpr double kNinetyPercent = 1.645;  // standard deviations of a two-sided 90 % interval
-
 /// `repeated`: over all stages, in layers.
 void add_rates(const ScreenContext& context, const Recipe& recipe, const Repeated& repeated, Candidate& candidate) {
   const double step = candidate.time.step().value();
@@ -210,7 +208,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
 
   const double step = time.step().value();
   candidate.relative_sigma =
-      static_cast<float>(std::sqrt((busy.variance + links * links) / (step * step) + kCompositionSigma * kCompositionSigma));
+      static_cast<float>(std::hypot(std::sqrt(busy.variance + links * links) / step, composition_sigma(time)));
   candidate.step_low = Seconds(step / (1.0 + kNinetyPercent * candidate.relative_sigma));
   candidate.step_high = Seconds(step * (1.0 + kNinetyPercent * candidate.relative_sigma));
   candidate.in_range = layer.in_range();
