@@ -10,15 +10,22 @@
 #include "model/presets/embedded.h"
 #include "model/rates/gpu_rates.h"
 #include "model/rates/rate_tables.h"
+#include "model/rates/reach.h"
 
 namespace cpfit {
 
 namespace {
 
-/// Outside its range a curve is an extrapolation: twice its error, and a tenth at least.
-Rated rated(double seconds, float sigma, bool in_range, Evidence evidence) {
-  return {Seconds(seconds), in_range ? sigma : 2 * sigma + 0.1f, in_range, evidence};
+Rated rated(double seconds, float sigma, const Reach& reach, Evidence evidence) {
+  return {Seconds(seconds), static_cast<float>(reach.sigma(sigma)), reach.in_range(), evidence};
 }
+
+Reach sizes_of(const CollectiveCurve& curve, Bytes bytes) {
+  return reach({curve.pieces[0].from, curve.pieces[static_cast<std::size_t>(curve.piece_count - 1)].to}, bytes.value());
+}
+
+constexpr Reach kInside;
+constexpr Reach kElsewhere{0, true};  // on an axis where no curve says how it goes on
 
 double number(std::int64_t count) { return static_cast<double>(count); }
 
@@ -101,28 +108,23 @@ const GpuRates& RateSet::of(const Gpu& gpu) const {
 Rated gemm_time(const GpuRates& rates, const GemmShape& shape, MathKind math, double warm) {
   const Chosen<GemmCurve>& chosen = rates.gemm[static_cast<std::size_t>(math)];
   const GemmCurve& curve = chosen.curve;
-  const bool in_range =
-      curve.m.contains(number(shape.m)) && curve.n.contains(number(shape.n)) && curve.k.contains(number(shape.k));
-  return rated(gemm_seconds(curve, rates.peaks, chosen.peak, bytes_per_input(math), shape, warm), chosen.sigma, in_range,
-               chosen.evidence);
+  return rated(gemm_seconds(curve, rates.peaks, chosen.peak, bytes_per_input(math), shape, warm), chosen.sigma,
+               reach_of(curve, shape), chosen.evidence);
 }
 
 Rated attention_time(const GpuRates& rates, const AttentionShape& shape, AttentionPass pass, AttentionLibrary library,
                      double warm) {
   const Chosen<AttentionCurve>& chosen = rates.attention[attention_index(shape.math, library, pass)];
   const AttentionCurve& curve = chosen.curve;
-  // Far fewer pairs than the mask's rectangle holds: windows or documents, whose masked tiles no table covers.
-  const double full = number(shape.q_len) * number(shape.kv_len) * (shape.causal ? 0.5 : 1.0);
-  const bool in_range = shape.pairs >= 0.8 * full && curve.q_len.contains(number(shape.q_len)) &&
-                        curve.kv_len.contains(number(shape.kv_len)) && curve.heads.contains(number(shape.batch * shape.heads));
-  return rated(attention_seconds(curve, rates.peaks, chosen.peak, shape, pass, warm), chosen.sigma, in_range, chosen.evidence);
+  return rated(attention_seconds(curve, rates.peaks, chosen.peak, shape, pass, warm), chosen.sigma, reach_of(curve, shape),
+               chosen.evidence);
 }
 
 Rated memory_time(const GpuRates& rates, Bytes traffic, int kernels) {
   const Chosen<MemoryCurve>& chosen = rates.memory;
-  const bool in_range = kernels > 0 && chosen.curve.traffic.contains(traffic.value() / kernels);
-  return rated(memory_seconds(chosen.curve, rates.peaks.hbm, traffic.value(), kernels, 0), chosen.sigma, in_range,
-               chosen.evidence);
+  return rated(memory_seconds(chosen.curve, rates.peaks.hbm, traffic.value(), kernels, 0), chosen.sigma,
+               // Above the range there is nothing to extrapolate: the rate is that of the memory.
+               kernels > 0 ? Reach{0, traffic.value() / kernels < chosen.curve.traffic.low} : kElsewhere, chosen.evidence);
 }
 
 TrainingFactors training_factors(const GpuRates& rates, MathKind math, AttentionLibrary library) {
@@ -136,15 +138,13 @@ Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, S
   const RankLadder& measured = rates.collective[index][static_cast<std::size_t>(CollectiveKind::kSendRecv)];
   if (measured.count > 0) {
     const CollectiveCurve& curve = measured.curves[0];
-    const bool in_range = bytes.value() >= curve.pieces[0].from &&
-                          bytes.value() <= curve.pieces[static_cast<std::size_t>(curve.piece_count - 1)].to;
     return rated(collective_seconds(curve, CollectiveKind::kSendRecv, rate.value(), bytes.value()), relative_sigma(curve.quality),
-                 in_range, measured.evidence);
+                 sizes_of(curve, bytes), measured.evidence);
   }
   const Chosen<LinkCurve>& chosen = rates.link[index];
   const double seconds =
       chosen.curve.alpha + latency.value() + (bytes.value() + chosen.curve.half_bytes) / (chosen.curve.share * rate.value());
-  return rated(seconds, chosen.sigma, true, chosen.evidence);
+  return rated(seconds, chosen.sigma, kInside, chosen.evidence);
 }
 
 Rated collective_time(const GpuRates& rates, CollectiveKind kind, LinkClass link, BytesPerSecond rate, Seconds latency,
@@ -158,18 +158,17 @@ Rated collective_time(const GpuRates& rates, CollectiveKind kind, LinkClass link
     const Chosen<LinkCurve>& chosen = rates.link[index];
     const double seconds = ring_steps(kind, n) * (chosen.curve.alpha + latency.value()) +
                            (bytes.value() + chosen.curve.half_bytes) * bus_factor(kind, n) / (chosen.curve.share * rate.value());
-    return rated(seconds, chosen.sigma, true, chosen.evidence);
+    return rated(seconds, chosen.sigma, kInside, chosen.evidence);
   }
   std::int32_t upper = 0;
   while (upper + 1 < ladder.count && ladder.curves[static_cast<std::size_t>(upper)].ranks < ranks) ++upper;
   const CollectiveCurve& high = ladder.curves[static_cast<std::size_t>(upper)];
-  const bool sizes =
-      bytes.value() >= high.pieces[0].from && bytes.value() <= high.pieces[static_cast<std::size_t>(high.piece_count - 1)].to;
+  const Reach sizes = sizes_of(high, bytes);
   const float sigma = relative_sigma(high.quality);
   if (high.ranks == ranks)
     return rated(collective_seconds(high, kind, rate.value(), bytes.value()), sigma, sizes, ladder.evidence);
   if (upper == 0 || high.ranks < ranks) {
-    return rated(at_ranks(high, kind, rate.value(), bytes.value(), n), sigma, false, ladder.evidence);
+    return rated(at_ranks(high, kind, rate.value(), bytes.value(), n), sigma, kElsewhere, ladder.evidence);
   }
   const CollectiveCurve& low = ladder.curves[static_cast<std::size_t>(upper) - 1];
   const double share = std::log2(n / number(low.ranks)) / std::log2(number(high.ranks) / number(low.ranks));

@@ -7,6 +7,7 @@
 
 #include "model/rates/gpu_rates.h"
 #include "model/rates/rate_tables.h"
+#include "model/rates/reach.h"
 #include "sim/screen/attention_cost.h"
 #include "sim/screen/composition.h"
 #include "sim/screen/screen.h"
@@ -16,9 +17,6 @@ namespace cpfit {
 namespace {
 
 constexpr double kStep = 0.02;  // by which a surface is made slower: small enough that what hides stays hidden
-
-/// Outside its range a curve is an extrapolation, as rate_set.cpp has it.
-double widened(double sigma, bool in_range) { return in_range ? sigma : 2 * sigma + 0.1; }
 
 void slow(CollectiveCurve& curve, double factor) {
   for (CollectivePiece& piece : curve.pieces) {
@@ -79,18 +77,19 @@ class Attribution {
     UncertainSurface surface;
     surface.surface = "gemm " + std::string(name_of(shape.math));
     surface.probe = ProbeKind::kGemm;
-    bool in_range = true;
+    const GemmCurve& curve = rates_.gemm[static_cast<std::size_t>(shape.math)].curve;
+    surface.evidence = rates_.gemm[static_cast<std::size_t>(shape.math)].evidence;
+    Reach all;
     for (const operators::Linear& linear : operators::layer_linears(context_, recipe_, shape)) {
       const auto n = static_cast<std::int64_t>(linear.n), k = static_cast<std::int64_t>(linear.k);
       for (const GemmShape& used : {GemmShape{tokens, n, k}, GemmShape{tokens, k, n}, GemmShape{n, k, tokens}}) {
-        const Rated rated = gemm_time(rates_, used, shape.math);
-        surface.evidence = rated.evidence;
-        if (rated.in_range) continue;
-        in_range = false;
+        const Reach one = reach_of(curve, used);
+        all = all | one;
+        if (one.inside()) continue;
         note(surface, "m=" + std::to_string(used.m) + " n=" + std::to_string(used.n) + " k=" + std::to_string(used.k));
       }
     }
-    surface.sigma = widened(rates_.gemm[static_cast<std::size_t>(shape.math)].sigma, in_range);
+    surface.sigma = all.sigma(rates_.gemm[static_cast<std::size_t>(shape.math)].sigma);
     const MathKind math = shape.math;
     add(std::move(surface), [math](GpuRates& rates, double factor) {
       Chosen<GemmCurve>& gemm = rates.gemm[static_cast<std::size_t>(math)];
@@ -108,17 +107,21 @@ class Attribution {
       surface.probe = ProbeKind::kAttention;
       surface.evidence = rates_.attention[index].evidence;
       const AttentionCurve& curve = rates_.attention[index].curve;
-      bool in_range = true;
+      Reach all;
       for (const operators::StepRectangle& step : operators::attention_rectangles(context_, recipe_)) {
         const double heads = shape.heads / a2a_ranks(recipe_) * recipe_.micro_batch;
-        const bool inside = curve.q_len.contains(static_cast<double>(step.q_len)) &&
-                            curve.kv_len.contains(static_cast<double>(step.kv_len)) && curve.heads.contains(heads);
-        if (inside) continue;
-        in_range = false;
+        AttentionShape rectangle;
+        rectangle.q_len = step.q_len;
+        rectangle.kv_len = step.kv_len;
+        rectangle.heads = static_cast<std::int64_t>(heads);
+        rectangle.pairs = static_cast<double>(step.q_len) * static_cast<double>(step.kv_len);
+        const Reach one = reach_of(curve, rectangle);
+        all = all | one;
+        if (one.inside()) continue;
         note(surface, "q=" + std::to_string(step.q_len) + " kv=" + std::to_string(step.kv_len) +
                           " heads=" + std::to_string(static_cast<std::int64_t>(heads)));
       }
-      surface.sigma = widened(rates_.attention[index].sigma, in_range);
+      surface.sigma = all.sigma(rates_.attention[index].sigma);
       add(std::move(surface), [index](GpuRates& rates, double factor) {
         Chosen<AttentionCurve>& attention = rates.attention[index];
         attention.curve.launch *= factor;

@@ -1,5 +1,6 @@
 // Rate surfaces: the shipped coefficients behave as the physics they stand for, say when they extrapolate, and refuse nonsense.
 #include "model/rates/rate_set.h"
+#include "model/rates/reach.h"
 
 #include <gmock/gmock.h>
 
@@ -64,6 +65,36 @@ TEST(Rates, OutsideTheMeasuredRangeIsSaidAndLessCertain) {
   EXPECT_GT(outside.relative_sigma, inside.relative_sigma);
   // Sixteen rows read the whole weight: HBM bounds the time from below.
   EXPECT_GT(outside.time.value(), 4096.0 * 4096.0 * 2.0 / 3350e9);
+}
+
+TEST(Rates, AboveTheMeasuredRangeTrustFadesByTheOctave) {
+  const RateSet rates = RateSet::defaults();
+  // H100: products of up to 65,536 in k. Twice as much is an octave, sixteen times four: more than was tried.
+  const Rated inside = gemm_time(rates.of(h100()), {4096, 4096, 65536}, MathKind::kBf16);
+  const Rated twice = gemm_time(rates.of(h100()), {4096, 4096, 131072}, MathKind::kBf16);
+  const Rated far = gemm_time(rates.of(h100()), {4096, 4096, 16 * 65536}, MathKind::kBf16);
+  EXPECT_TRUE(inside.in_range);
+  EXPECT_TRUE(twice.in_range);
+  EXPECT_FALSE(far.in_range);
+  EXPECT_NEAR(twice.relative_sigma, std::hypot(inside.relative_sigma, 0.02), 1e-6);
+  EXPECT_NEAR(far.relative_sigma, std::hypot(inside.relative_sigma, 0.08), 1e-6);
+}
+
+TEST(Rates, FewHeadsOfALongSequenceAreAsManyTilesAsManyHeadsOfAShortOne) {
+  AttentionCurve curve;
+  curve.q_len = curve.kv_len = {512, 16384};
+  curve.heads = {16, 1024};
+  const auto shape = [](std::int64_t length, std::int64_t heads) {
+    AttentionShape one;
+    one.q_len = one.kv_len = length;
+    one.heads = heads;
+    one.pairs = static_cast<double>(length) * static_cast<double>(length) / 2;
+    return one;
+  };
+  EXPECT_TRUE(reach_of(curve, shape(4096, 2)).inside());   // 8,192 rows, as 512 tokens of 16 heads
+  EXPECT_TRUE(reach_of(curve, shape(2048, 2)).below);      // 4,096 rows
+  EXPECT_FALSE(reach_of(curve, shape(256, 64)).inside());  // shorter than any
+  EXPECT_NEAR(reach_of(curve, shape(65536, 16)).octaves_above, 2, 1e-12);
 }
 
 TEST(Rates, NarrowAttentionIsSlowAndBackwardSlowerThanForward) {
