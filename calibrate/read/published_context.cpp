@@ -151,7 +151,7 @@ void read_distflashattn(const Row& row, Reading& reading) {
     recipe.recompute = {RecomputeKind::kFull, 0};
     all_said(draft, {"recompute"});
     draft.run.rules = reading.rules(recipe.framework, "checkpoints at layer boundaries",
-                                    [](RuleSet& rules) { rules.checkpoint_keeps_attention_output = false; });
+                                    [](RuleSet& rules) { rules.checkpoint_kept_attention = 0.0; });
     draft.run.conditions.push_back("checkpoints at layer boundaries: attention's forward runs again");
   } else if (!megatron && !ulysses) {
     recipe.recompute = {RecomputeKind::kFull, 0};  // the method's own checkpoints
@@ -160,6 +160,16 @@ void read_distflashattn(const Row& row, Reading& reading) {
   draft.measure(Metric::kStepSeconds, row.number("step_time_s"));
   draft.run.group = std::string(row.text("framework"));
   file(std::move(draft), row, reading);
+}
+
+/// The sheet's method names say which checkpoints were on (frameworks.md 5.4): whole attention outputs, those of the second half
+/// of the sequence, or none. "Burst-Ring" and "BurstEngine" have the cells and the memory of "whole_ckpt", "w/o sele-ckpt" takes
+/// them away; a plain "burst" names none.
+double kept_by_burst(std::string_view method) {
+  if (contains_word(method, "w/o sele-ckpt")) return 0.0;
+  if (contains_word(method, "half-ckpt") || contains_word(method, "sl-ckpt") || contains_word(method, "sl_ckpt")) return 0.5;
+  if (contains_word(method, "full-ckpt") || contains_word(method, "whole_ckpt")) return 1.0;
+  return method == "Burst-Ring" || method == "BurstEngine" ? 1.0 : 0.0;
 }
 
 void read_burstengine(const Row& row, Reading& reading) {
@@ -192,9 +202,16 @@ void read_burstengine(const Row& row, Reading& reading) {
     recipe.window = 8;
   }
   if (burst || ulysses || row.says("sharding", "ZeRO-3")) recipe.state_sharding = StateSharding::kZero3;
-  if (burst && !contains_word(method, "w/o")) {
+  if (burst) {
     recipe.recompute = {RecomputeKind::kFull, 0};  // --ckpt of the run scripts
     all_said(draft, {"recompute"});
+    const double kept = kept_by_burst(method);
+    if (kept > 0) {
+      draft.run.rules = reading.rules(recipe.framework, fmt::format("attention kept over {} of the sequence", kept),
+                                      [kept](RuleSet& rules) { rules.checkpoint_kept_attention = kept; });
+      draft.run.conditions.push_back(
+          fmt::format("checkpoints keep attention's output over {:.0f} % of the sequence", 100 * kept));
+    }
   }
   if (!tensor && !megatron && !burst && !ulysses) draft.refuse("a method cpfit has no rule set for");
   const std::int64_t dp = draft.run.gpus / std::max<std::int64_t>(1, std::int64_t{recipe.tp} * recipe.cp);

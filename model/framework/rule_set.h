@@ -59,7 +59,9 @@ struct RuleSet {
   bool sequence_first_attention = true;           // [s, b, ...]: FlashAttention's output is copied back, so one more when b > 1
   bool unfused_attention_buffer = false;          // Megatron "local": one persistent b*a/tp*s*s buffer for the scores
   SelectiveRecompute selective_recompute = SelectiveRecompute::kCoreAttention;
-  bool checkpoint_keeps_attention_output = false;  // full recompute that does not run attention's forward again
+  /// Share of the sequence, from its end, whose attention output a full recompute keeps: 1 and attention's forward does not run
+  /// again, 0.5 (BurstEngine's sequence-level selective checkpoint) and its first half does, a quarter of the causal pairs.
+  double checkpoint_kept_attention = 0.0;
   bool fp8_saves_low_precision = true;             // saved linear inputs are the FP8 copies (torchao keeps BF16)
   bool fp8_weight_cache = true;                    // FP8 copies of BF16 weights live for the whole step
 

@@ -20,9 +20,10 @@ void saved_tensors(const StageFigures& f, LayerHalves missing, Sink& sink) {
   }
   sink({Component::kActivations, "checkpoint.layer_input", "2*T*H/(tp if SP) per fully recomputed layer", "cp_model B.3"},
        f.input_layers * at.hidden_shard());
-  if (at.rules->checkpoint_keeps_attention_output) {
-    sink({Component::kActivations, "checkpoint.attention_output", "Q + LSE per fully recomputed layer", "frameworks 5.4"},
-         f.input_layers * (at.q_bytes() + at.lse_bytes()));
+  if (at.rules->checkpoint_kept_attention > 0.0) {
+    sink({Component::kActivations, "checkpoint.attention_output", "(Q + LSE) * kept share per fully recomputed layer",
+          "frameworks 5.4"},
+         f.input_layers * at.rules->checkpoint_kept_attention * (at.q_bytes() + at.lse_bytes()));
   }
 }
 

@@ -4,7 +4,11 @@
 
 namespace cpfit {
 
-Repeated repeated_by_full(const RuleSet& rules) { return {rules.checkpoint_keeps_attention_output ? 0.0 : 1.0, 1.0}; }
+Repeated repeated_by_full(const RuleSet& rules) {
+  // The first part of a sequence attends to nothing behind it: the square of its share of the causal pairs.
+  const double again = 1.0 - rules.checkpoint_kept_attention;
+  return {again * again, 1.0};
+}
 Repeated repeated_by_selective(const RuleSet& rules) {
   switch (rules.selective_recompute) {
     case SelectiveRecompute::kCoreAttention:
