@@ -94,25 +94,35 @@ double uneven_bubble(const ScreenContext& context, const Recipe& recipe, const R
   return std::max(0.0, pipeline_time(recipe, static_cast<std::int64_t>(micro_batches), forward, backward) - busy);
 }
 
+/// Collectives in which a stage reduces its gradients: buckets, but with a pipeline one per chunk (Megatron's stages beyond the
+/// first do not cut theirs, and the slowest stage sets the pace).
+double gradient_buckets(const ScreenContext& context, const Recipe& recipe, Bytes reduced) {
+  if (recipe.pp > 1) return recipe.vpp;
+  return std::max(1.0, std::round(reduced / context.rules.grad_bucket));
+}
+
 /// Exposed gradient reduction and parameter gather per step.
 double dp_exposed(const ScreenContext& context, const Recipe& recipe, double parameters, const StageCost& stage,
                   double micro_batches, double& sigma) {
   const DpTraffic traffic = dp_traffic(parameters, context.training, recipe, context.rules);
   if (traffic.ranks <= 1) return 0.0;
   const GroupNetwork& net = context.network.at(group_shapes(recipe).dp);
+  const bool sharded = traffic.gathers_per_micro_batch > 0;
+  // Every bucket is a collective of its own and pays the steps of its ring.
+  const double calls = sharded ? std::max(1.0, stage.layers) : gradient_buckets(context, recipe, traffic.reduce_scatter);
   const auto time = [&](CollectiveKind kind, Bytes bytes) {
     if (bytes.value() <= 0.0) return 0.0;
-    const Rated rated =
-        collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, traffic.ranks, bytes);
+    const Rated rated = collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency,
+                                        traffic.ranks, bytes / calls);
     sigma = std::max<double>(sigma, rated.relative_sigma);
-    return rated.time.value();
+    return rated.time.value() * calls;
   };
   const double reduce =
       time(traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter, traffic.reduce_scatter);
   const double gather = time(CollectiveKind::kAllGather, traffic.all_gather);
   const double forward = stage.forward.total().value();
   const double backward = stage.backward.total().value();
-  if (traffic.gathers_per_micro_batch > 0) {
+  if (sharded) {
     // Fully sharded: every micro-batch gathers parameters for forward and for backward and scatters gradients, one layer
     // ahead of the compute. What exceeds the phase's own compute is exposed, and the first gather of each phase always.
     const double units = std::max(1.0, stage.layers);
