@@ -22,32 +22,36 @@ Bytes part(const Candidate& candidate, Component component) {
   return candidate.memory.components[static_cast<std::size_t>(component)];
 }
 
-/// The moment of the step at which the rank's predicted live bytes are nearest to what was live.
+/// Where in a step the rank was, by its live bytes.
 std::string moment_of(const Workbench& bench, const Candidate& candidate, const ResolvedLayout& layout,
                       const OomMessage& message) {
   if (!message.allocated) return {};
   const Scenario& scenario = bench.scenario();
   const MemoryCase at{scenario.model, scenario.training, candidate.recipe, bench.rules(), scenario.cluster.gpu, layout};
-  const double live = message.allocated->value();
-  if (live < candidate.memory.resident.value() * (1.0 - kLedgerUncertainty)) {
-    return fmt::format("{} were live, less than the {} that stay between steps: states were still being built",
-                       print_bytes(*message.allocated), print_bytes(candidate.memory.resident));
-  }
-  Moment nearest = Moment::kBetweenSteps;
-  double least = -1.0;
-  for (int m = 0; m < kMomentCount; ++m) {
-    const auto moment = static_cast<Moment>(m);
+  const double live = message.allocated->value(), resident = candidate.memory.resident.value();
+  const auto bytes_at = [&](Moment moment) {
     double bytes = 0.0;
     for (const Bytes& one : allocated_at(at, candidate.memory.stage, moment)) bytes += one.value();
-    if (bytes <= 0.0) continue;
-    const double distance = std::abs(bytes - live);
-    if (least < 0.0 || distance < least) {
-      least = distance;
-      nearest = moment;
-    }
+    return bytes;
+  };
+  const std::string found = fmt::format("{} were live", print_bytes(*message.allocated));
+  if (live < resident * (1.0 - kLedgerUncertainty)) {
+    return fmt::format("{}, less than the {} that stay between steps: weights or states were still being built", found,
+                       print_bytes(candidate.memory.resident));
   }
-  return fmt::format("{} were live; on stage {} the moment nearest to it is {}", print_bytes(*message.allocated),
-                     candidate.memory.stage, name_of(nearest));
+  const double saved = bytes_at(Moment::kForwardEnd) - resident;
+  if (saved > 0.0 && live < resident + saved) {
+    return fmt::format("{}, {} stay between steps: in a forward pass that had saved about {} of its {} of activations", found,
+                       print_bytes(candidate.memory.resident), print_share(std::max(0.0, live - resident) / saved),
+                       print_bytes(Bytes(saved)));
+  }
+  Moment nearest = Moment::kForwardEnd;
+  for (int m = 0; m < kMomentCount; ++m) {
+    const auto moment = static_cast<Moment>(m);
+    if (std::abs(bytes_at(moment) - live) < std::abs(bytes_at(nearest) - live)) nearest = moment;
+  }
+  return fmt::format("{}: of the moments of a step on stage {} the nearest is {}, with {}", found, candidate.memory.stage,
+                     name_of(nearest), print_bytes(Bytes(bytes_at(nearest))));
 }
 
 /// Fewest keys changed (dp follows from the others), then fastest, among recipes that fit.
