@@ -31,11 +31,13 @@ int main(int argc, char** argv) {
   cli::add_plan(app, exit_code);
   cli::add_simulate(app, exit_code);
   cli::add_curve(app, exit_code);
+  cli::add_ask(app, exit_code);
   cli::add_topology(app, exit_code);
   cli::add_verify(app, exit_code);
   cli::add_validate(app, exit_code);
   cli::add_calibrate(app, exit_code);
   cli::add_trace(app, exit_code);
+  cli::add_launch(app, exit_code);
   cli::add_runs(app, exit_code);
   cli::add_presets(app, exit_code);
   try {

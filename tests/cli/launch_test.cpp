@@ -1,0 +1,146 @@
+// cpfit launch as a person calls it: written, read back, refused.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <sstream>
+
+#include "tests/cli/child.h"
+
+namespace cpfit::cli_test {
+namespace {
+
+using testing::HasSubstr;
+
+std::string eight_gpus(const Folder& folder) { return folder.file("s.toml", small_scenario()); }
+
+TEST(Launch, WhatItPrintsIsReadBack) {
+  const Folder folder;
+  const std::string scenario = eight_gpus(folder);
+  const Words words{"launch", scenario, "--recipe", "tp=1,cp=8,pp=1,dp=1,recompute=full", "--format", "megatron"};
+  const Said said = cpfit(words);
+  ASSERT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_EQ(said.err, "");
+  // 8 processes of one node; recompute as the recipe says; the reasons below.
+  for (const char* part : {"torchrun --nnodes 1 --nproc-per-node 8 pretrain_gpt.py", "--context-parallel-size 8",
+                           "--recompute-granularity full", "\nWhy\n", "Names as in Megatron-LM"}) {
+    EXPECT_THAT(said.out, HasSubstr(part));
+  }
+  const nlohmann::json launch = cpfit_json(words);
+  EXPECT_TRUE(launch["unexpressed"].empty()) << launch["unexpressed"];
+  for (const nlohmann::json& row : launch["arguments"]) EXPECT_NE(row["reason"], "") << row;
+  const std::string script = folder.file("job.sh", launch["text"].get<std::string>());
+  const nlohmann::json back = cpfit_json({"launch", scenario, "--read", script, "--format", "megatron"});
+  EXPECT_EQ(back["recipe"], launch["recipe"]);
+  EXPECT_EQ(back["gpus"], 8);
+  EXPECT_EQ(back["sequence_tokens"], 131072);
+}
+
+using Keys = std::map<std::string, std::string>;
+
+Keys keys_of(const std::string& recipe) {
+  Keys keys;
+  std::istringstream stream(recipe);
+  for (std::string part; std::getline(stream, part, ',');) keys[part.substr(0, part.find('='))] = part.substr(part.find('=') + 1);
+  return keys;
+}
+
+std::string text_of(const Keys& keys) {
+  std::string text;
+  for (const auto& [key, value] : keys) text += (text.empty() ? "" : ",") + key + "=" + value;
+  return text;
+}
+
+/// The shipped recipe as one of the framework that a format starts: what that framework always does, and nothing else changed.
+Keys as_format(Keys keys, const std::string& format) {
+  keys["rank_order"] = "tp-cp-dp-pp";
+  if (keys["state_sharding"] == "zero2") keys["state_sharding"] = "zero1";
+  if (format == "megatron") keys["framework"] = "megatron-core";
+  if (format == "bridge") keys["framework"] = "megatron-bridge";
+  if (format == "torchtitan") {
+    keys["framework"] = "torchtitan";
+    keys["state_sharding"] = "zero3";
+    keys["cp_comm"] = "p2p";
+    keys["a2a_degree"] = "1";
+  }
+  if (format == "deepspeed") {  // no tensor and no pipeline ranks: all of them cut the sequence
+    const int cp = std::stoi(keys["tp"]) * std::stoi(keys["cp"]) * std::stoi(keys["pp"]);
+    for (const char* one : {"tp", "pp", "vpp"}) keys[one] = "1";
+    keys["schedule"] = "1f1b";
+    keys["cp"] = keys["a2a_degree"] = std::to_string(cp);
+    keys["cp_comm"] = cp == 1 ? "p2p" : "a2a";
+    if (cp == 1) keys["a2a_degree"] = "1";
+    keys["shard_layout"] = "contiguous";
+    keys["stage_layout"] = "even";
+    keys["recompute"] = "none";
+    keys["framework"] = "deepspeed-ulysses";
+  }
+  return keys;
+}
+
+/// The recipe that ships for every example, in every format: what is written comes back key by key, what is not is refused.
+TEST(Launch, EveryExampleComesBackFromEveryFormat) {
+  const Folder folder;
+  std::map<std::string, int> same;
+  for (const char* name :
+       {"gemma3-12b-128k-window", "llama2-7b-256k", "llama3-70b-32k-8nodes", "llama3-8b-128k-1node", "llama3-8b-128k-2nodes",
+        "llama3-8b-32k-8xpcie", "llama3-8b-64k-documents", "llama3.1-405b-128k", "qwen2.5-3b-64k-2kv"}) {
+    const nlohmann::json plan = cpfit_json({"plan", example(name), "--no-crossover", "--no-timeline"});
+    const Keys shipped = keys_of(plan["candidates"].at(0)["recipe"].get<std::string>());
+    for (const char* format : {"megatron", "bridge", "torchtitan", "deepspeed"}) {
+      SCOPED_TRACE(std::string(name) + " as " + format);
+      const std::string out = folder / "job";
+      const Said said = cpfit(
+          {"launch", example(name), "--recipe", text_of(as_format(shipped, format)), "--format", format, "--out", out, "--json"});
+      if (said.exit_code != 0) {
+        EXPECT_EQ(said.exit_code, 2);
+        EXPECT_THAT(said.err, HasSubstr("--recipe"));
+        continue;
+      }
+      const nlohmann::json launch = nlohmann::json::parse(said.out);
+      for (const nlohmann::json& row : launch["unexpressed"]) EXPECT_EQ(row["recipe_key"], "training");  // Bridge's gradients
+      const nlohmann::json back = cpfit_json({"launch", example(name), "--read", out, "--format", format});
+      EXPECT_EQ(back["recipe"], launch["recipe"]) << read_file(out);
+      ++same[format];
+    }
+  }
+  // Gemma's window needs another exchange than torchtitan has; Llama 2's FP8 and bf16 gradients neither of the two last can say;
+  // 8 * 16 * 16 ranks of an all-to-all are more than 405B has heads.
+  EXPECT_EQ(same, (std::map<std::string, int>{{"bridge", 9}, {"deepspeed", 7}, {"megatron", 9}, {"torchtitan", 7}}));
+}
+
+TEST(Launch, AStoredRunIsLaunched) {
+  const Folder folder;
+  const std::string database = folder / "runs.sqlite";
+  ASSERT_EQ(cpfit({"plan", eight_gpus(folder), "--no-crossover", "--db", database}).exit_code, 0);
+  const std::string script = folder / "job.sh";
+  const Said said = cpfit({"launch", "--run", "1", "--db", database, "--format", "megatron", "--out", script});
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_THAT(read_file(script), HasSubstr("torchrun --nnodes 1 --nproc-per-node 8"));
+  EXPECT_THAT(read_file(script), HasSubstr("# --context-parallel-size "));
+}
+
+TEST(Launch, MistakesAreTwoWithTheRepair) {
+  const Folder folder;
+  const std::string scenario = eight_gpus(folder);
+  const std::string wrong = folder.file("job.sh", "--bf16 --context-parallel-size 8 --cp-comm-type a2a+p2p\n");
+  const Said silent = cpfit({"launch", "--read", wrong, "--format", "megatron", "--gpus", "8"});
+  EXPECT_EQ(silent.exit_code, 2);
+  EXPECT_THAT(silent.err, HasSubstr("add --hierarchical-context-parallel-sizes"));
+  const std::string recipe = "tp=1,cp=8,pp=1,dp=1";
+  const Said other = cpfit({"launch", scenario, "--recipe", recipe, "--format", "deepspeed"});  // planned as Megatron's
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("framework=deepspeed-ulysses"));
+  EXPECT_EQ(cpfit({"launch", scenario, "--recipe", recipe, "--format", "megatrn"}).exit_code, 2);
+  EXPECT_EQ(cpfit({"launch", scenario, "--recipe", "tp=1,cp=4,pp=1,dp=1", "--format", "megatron"}).exit_code, 2);  // 4 of 8
+  EXPECT_EQ(cpfit({"launch", "--format", "megatron"}).exit_code, 2);
+  EXPECT_EQ(cpfit({"launch", "--read", folder / "none.sh", "--format", "megatron"}).exit_code, 2);
+  EXPECT_EQ(cpfit({"launch", scenario, "--recipe", recipe}).exit_code, 2);  // no --format
+  // 16 processes are not this scenario's 8 GPUs.
+  const std::string large =
+      folder.file("large.sh", "torchrun --nnodes 2 --nproc-per-node 8 p.py --bf16 --context-parallel-size 8\n");
+  EXPECT_EQ(cpfit({"launch", scenario, "--read", large, "--format", "megatron"}).exit_code, 2);
+  EXPECT_EQ(cpfit({"launch", "--read", large, "--format", "megatron"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace cpfit::cli_test
