@@ -193,7 +193,7 @@ TEST(ValidateTrouble, IsNamed) {
   refuses({"validate", folder.file("u.csv", "a,b,c\n1,2,3\n")}, {"u.csv:1", "columns"});
   refuses({"validate", folder.file("e.csv", "")}, {"empty"});
   refuses({"validate", folder.file("q.csv", "a,\"b\n1,2\n")}, {"q.csv:1", "never closed"});
-  refuses({"validate", folder.file("h.csv", "gpu,model\n" + std::string(20'000'000, 'x') + ",y\n")}, {"h.csv:1"});
+  refuses({"validate", folder.file("h.csv", std::string("gpu,model\n") + std::string(20'000'000, 'x') + ",y\n")}, {"h.csv:1"});
   refuses({"validate", folder / "none.csv"}, {"none.csv"});
   refuses({"validate", folder / "."}, {"folder"});
   refuses({"validate", folder.file("junk.csv", binary_junk())}, {"cpfit:"});
@@ -209,7 +209,7 @@ void fails(const Said& said, const std::vector<std::string>& parts) {
 TEST(DatabaseTrouble, LeavesForeignFilesAlone) {
   const Folder folder;
   const std::string scenario = folder.file("s.toml", small_scenario());
-  const std::string picture = folder.file("a.png", "\x89PNG\r\n\x1a\n" + std::string(5000, 'x'));
+  const std::string picture = folder.file("a.png", std::string("\x89PNG\r\n\x1a\n") + std::string(5000, 'x'));
   const std::string before = read_file(picture);
   fails(cpfit({"plan", scenario, "--db", picture}), {"a.png", "not a SQLite database", "--db"});
   fails(cpfit({"runs", "list", "--db", picture}), {"a.png"});
