@@ -92,6 +92,7 @@ Outcome<Launch> write_deepspeed(const LaunchCase& what) {
     out.cannot("grad_dtype", "bf16", "the number format of gradients is not written: DeepSpeed's own default holds",
                "plan with grad_dtype fp32");
   list_without_effect(out, recipe, ShardLayout::kContiguous);
+  list_training(out, what.training);
   return finish(std::move(out), what);
 }
 

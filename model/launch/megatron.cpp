@@ -267,7 +267,7 @@ std::vector<std::int32_t> chunks_of(const std::string& text) {
         ++digits;
       }
       const std::string repeated = flat.substr(unit);
-      if (times == 0 || repeated.size() * times > 100000) return {};
+      if (times == 0 || flat.size() + repeated.size() * times > 100000) return {};
       for (std::size_t k = 1; k < times; ++k) flat += repeated;
     } else if (c == 'E' || c == 't' || c == 'L' || c == '|') {
       unit = flat.size();
@@ -529,6 +529,7 @@ Outcome<Launch> write_megatron(const LaunchCase& what, LaunchFormat as) {
                "plan with shard_layout=zigzag");
   }
   list_without_effect(out, recipe, ShardLayout::kZigzag);
+  list_training(out, what.training);
   write_environment(out, what);
   return finish(std::move(out), what);
 }

@@ -90,6 +90,9 @@ std::vector<Word> words_of(std::string_view text) {
   return words;
 }
 
+/// Text that grows beyond this by its variables (A=$A$A, again and again) is left as it stands.
+constexpr std::size_t kLongestWord = 64u << 10;
+
 std::string replaced(const std::string& text, const std::map<std::string, std::string>& variables) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -114,6 +117,7 @@ std::string replaced(const std::string& text, const std::map<std::string, std::s
     }
     const auto found = variables.find(name);
     out += found == variables.end() ? otherwise : found->second;
+    if (out.size() > kLongestWord && out.size() > text.size()) return text;
     i = end - 1;
   }
   return out;
@@ -453,6 +457,27 @@ void list_without_effect(Writer& writer, const Recipe& recipe, ShardLayout shard
   list(recipe.vpp == 1 && !recipe.overlap_p2p, "overlap_p2p", "false", "without effect: not interleaved");
   list(recipe.state_sharding == StateSharding::kNone && !recipe.overlap_param_gather, "overlap_param_gather", "false",
        "without effect: no parameter is gathered");
+}
+
+void list_training(Writer& writer, const Training& training) {
+  if (training.mask.kind == MaskKind::kDocuments) {
+    writer.elsewhere(
+        "training", "mask=documents",
+        "attention stays inside documents only when the data pipeline packs them and passes their lengths: without that the "
+        "job attends across them");
+  } else if (training.mask.kind == MaskKind::kFull) {
+    writer.elsewhere("training", "mask=full", "the model is causal unless its own code says otherwise");
+  } else if (training.mask.kind == MaskKind::kSlidingWindow) {
+    writer.elsewhere("training", "mask=sliding_window", "the window is an argument of the model");
+  }
+  if (training.optimizer != OptimizerKind::kAdam) {
+    writer.elsewhere("training", fmt::format("optimizer={}", name_of(training.optimizer)),
+                     "the job's optimizer is its own argument; with plain Adam it needs more memory than planned");
+  }
+  if (training.vocab_divisor != 128) {
+    writer.elsewhere("training", fmt::format("vocab_divisor={}", training.vocab_divisor),
+                     "how the vocabulary is padded is an argument of the model");
+  }
 }
 
 bool check_framework(Writer& writer, const Recipe& recipe) {

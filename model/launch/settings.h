@@ -77,6 +77,8 @@ struct Writer {
 /// Lists values that differ from the default and that nothing of the job depends on: they do not come back. Refuses interleaving
 /// on one stage.
 void list_without_effect(Writer& writer, const Recipe& recipe, ShardLayout shards_as);
+/// Lists what the training asks for that no argument here holds: packed documents, another mask or optimizer.
+void list_training(Writer& writer, const Training& training);
 /// Refuses a rule set of another framework; false then.
 [[nodiscard]] bool check_framework(Writer& writer, const Recipe& recipe);
 /// --nnodes and --nproc-per-node of torchrun.

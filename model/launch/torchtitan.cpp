@@ -280,6 +280,7 @@ Outcome<Launch> write_torchtitan(const LaunchCase& what) {
   if (what.training.grad_dtype == GradDtype::kBf16)
     out.cannot("grad_dtype", "bf16", "mixed_precision_reduce has float32 only", "plan with grad_dtype fp32");
   list_without_effect(out, recipe, ShardLayout::kZigzag);
+  list_training(out, what.training);
   if (recipe.rank_order != kMeshOrder)
     out.cannot("rank_order", to_text(recipe.rank_order), "the mesh is always pp, dp, cp, tp from outside in",
                "plan with rank_order=tp-cp-dp-pp");

@@ -151,6 +151,89 @@ TEST(Launch, ReadsItsOwnAnnotatedFile) {
   }
 }
 
+/// What the training asks for and no argument holds is said, never dropped.
+TEST(Launch, ListsWhatTheTrainingNeedsElsewhere) {
+  for (const LaunchFormat format :
+       {LaunchFormat::kMegatron, LaunchFormat::kBridge, LaunchFormat::kTorchtitan, LaunchFormat::kDeepspeed}) {
+    Recipe recipe = recipe_of(format, "tp=1,cp=1,pp=1,dp=8,state_sharding=zero3");
+    if (format == LaunchFormat::kDeepspeed) recipe.shard_layout = ShardLayout::kContiguous;
+    LaunchCase what = case_of(recipe);
+    what.training.mask = {MaskKind::kDocuments, 0, {{4096, 32}}};
+    what.training.optimizer = OptimizerKind::kAdamPrecisionAware;
+    const Outcome<Launch> launch = write_launch(format, what);
+    ASSERT_TRUE(launch.ok()) << to_text(launch.problems().front());
+    ASSERT_EQ(launch->unexpressed.size(), 2u) << name_of(format);
+    for (const Unexpressed& row : launch->unexpressed) {
+      EXPECT_TRUE(row.elsewhere);
+      EXPECT_EQ(row.recipe_key, "training");
+    }
+    EXPECT_EQ(launch->unexpressed.front().value, "mask=documents");
+  }
+}
+
+/// Whatever is pasted is answered: with a recipe, or with problems that say what to do. Bytes of good texts are changed, cut and
+/// doubled, the same ones on every machine.
+TEST(Launch, AnswersAnything) {
+  std::vector<std::string> seeds = {
+      "#!/bin/bash\nTP=2\nA=(--bf16 --tensor-model-parallel-size $TP --pipeline-model-parallel-layout 'Ett|(tt|)*14L')\n"
+      "torchrun --nnodes 2 --nproc-per-node=8 p.py \"${A[@]}\" --seq-length ${S:-4096}\n",
+      "model:\n  tensor_model_parallel_size: 2\n  hierarchical_context_parallel_sizes: [2, 4]\ntrain:\n  micro_batch_size: 1\n"};
+  for (const LaunchFormat format : {LaunchFormat::kMegatron, LaunchFormat::kBridge, LaunchFormat::kTorchtitan}) {
+    seeds.push_back(
+        to_annotated_text(*write_launch(format, case_of(recipe_of(format, "tp=2,cp=4,pp=2,dp=2,state_sharding=zero3")))));
+  }
+  seeds.push_back(to_text(
+      *write_launch(LaunchFormat::kDeepspeed,
+                    case_of(recipe_of(LaunchFormat::kDeepspeed, "tp=1,cp=4,pp=1,dp=2,cp_comm=a2a,shard_layout=contiguous")))));
+  std::uint64_t state = 1;
+  const auto next = [&](std::uint64_t below) {  // Knuth's linear congruence
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+  };
+  constexpr char kBytes[] = "-=|*()[]{}\"'\\\n\t $#:,.0129EtLé";
+  for (int round = 0; round < 4000; ++round) {
+    std::string text = seeds[next(seeds.size())];
+    for (std::uint64_t edits = next(6) + 1; edits > 0 && !text.empty(); --edits) {
+      const std::size_t at = next(text.size());
+      switch (next(4)) {
+        case 0:
+          text[at] = kBytes[next(sizeof kBytes - 1)];
+          break;
+        case 1:
+          text.erase(at, next(20));
+          break;
+        case 2:
+          text.insert(at, text.substr(next(text.size()), next(60)));
+          break;
+        default:
+          text.insert(at, 1, kBytes[next(sizeof kBytes - 1)]);
+      }
+    }
+    for (const LaunchFormat format :
+         {LaunchFormat::kMegatron, LaunchFormat::kBridge, LaunchFormat::kTorchtitan, LaunchFormat::kDeepspeed}) {
+      const Outcome<LaunchReading> reading = read_launch(format, text, 32, 32);
+      if (reading.ok()) {
+        EXPECT_GE(reading->recipe.world(), 1);
+        continue;
+      }
+      ASSERT_FALSE(reading.problems().empty()) << text;
+      for (const Problem& problem : reading.problems()) {
+        EXPECT_TRUE(problem.code.starts_with("launch.")) << problem.code;
+        EXPECT_FALSE(problem.message.empty()) << text;
+      }
+    }
+  }
+  // Doubled eighty times a word would be 2^80 letters long; a repeated layout 10^5 times its length.
+  std::string doubling = "A=xx\n";
+  for (int i = 0; i < 80; ++i) doubling += "A=$A$A\n";
+  EXPECT_TRUE(read_launch(LaunchFormat::kMegatron, doubling + "torchrun p.py --bf16 --lr $A\n", 8).ok());
+  std::string layout = "'E";
+  for (int i = 0; i < 1000; ++i) layout += "(t*99999|)";
+  EXPECT_EQ(code_of(LaunchFormat::kMegatron,
+                    "--bf16 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout " + layout + "L'"),
+            "launch.stage_layout");
+}
+
 TEST(LaunchBridge, RefusesAndSaysWhatItCannot) {
   const LaunchFormat format = LaunchFormat::kBridge;
   EXPECT_EQ(code_of(format, "model.context_parallel_size=8 model.cp_comm_type=a2a+p2p"), "launch.hierarchical_sizes");
