@@ -23,8 +23,6 @@ DataParallel::DataParallel(const ScreenContext& context, const Recipe& recipe, c
       writer_(writer),
       layers_(layers),
       count_(count_parameters(context.model)),
-      open_(static_cast<std::size_t>(recipe.pp), 0.0),
-      reduced_(static_cast<std::size_t>(recipe.pp), 0.0),
       in_bucket_(static_cast<std::size_t>(recipe.pp), 0),
       posted_(static_cast<std::size_t>(writer.ranks().count())),
       earlier_(static_cast<std::size_t>(writer.ranks().count()), kNone) {
@@ -140,11 +138,8 @@ void DataParallel::after_backward(std::int32_t stage, const Place& at, std::int3
   }
   if (at.micro_batch != micro_batches - 1 || !recipe_.overlap_grad_reduce || !many_buckets(stage, at.chunk)) return;
   const auto p = static_cast<std::size_t>(stage);
-  open_[p] += layer_parameters_;
   if (++in_bucket_[p] < layers_per_bucket_) return;
-  (void)reduce(stage, open_[p], at);
-  reduced_[p] += open_[p];
-  open_[p] = 0.0;
+  (void)reduce(stage, layers_per_bucket_ * layer_parameters_, at);
   in_bucket_[p] = 0;
 }
 
@@ -157,9 +152,10 @@ void DataParallel::after_chunk(std::int32_t stage, const Place& at, std::int32_t
   if (at.micro_batch != micro_batches - 1 || !recipe_.overlap_grad_reduce) return;
   const auto p = static_cast<std::size_t>(stage);
   const double layers = layout_.layers_of_chunk[chunk_index(recipe_, stage, at.chunk)];
-  const double done = sharded() ? layers * layer_parameters_ : many_buckets(stage, at.chunk) ? reduced_[p] : 0.0;
-  (void)reduce(stage, chunk_parameters(stage, at.chunk) - done, at);
-  if (many_buckets(stage, at.chunk)) open_[p] = reduced_[p] = 0.0, in_bucket_[p] = 0;
+  // Counted by the stage's layers, not by those written: folded ones have been reduced as well.
+  const double done = sharded() ? layers : many_buckets(stage, at.chunk) ? layers - in_bucket_[p] : 0.0;
+  (void)reduce(stage, chunk_parameters(stage, at.chunk) - done * layer_parameters_, at);
+  in_bucket_[p] = 0;
 }
 
 void DataParallel::end_step(std::int32_t stage) {

@@ -48,8 +48,6 @@ class DataParallel {
   std::int64_t traffic_ranks_ = 1;
   double layer_parameters_ = 0;  // of one rank
   std::int32_t layers_per_bucket_ = 1;
-  std::vector<double> open_;                             // (stages) parameters whose gradients wait in an open bucket
-  std::vector<double> reduced_;                          // (stages) parameters of the present chunk that were reduced already
   std::vector<std::int32_t> in_bucket_;                  // (stages) layers in the open bucket
   std::vector<std::vector<engine::ActivityId>> posted_;  // (ranks) reductions the optimizer waits for
   std::vector<engine::ActivityId> earlier_;              // (ranks) compute stream at the start of the previous layer

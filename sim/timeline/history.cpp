@@ -123,10 +123,22 @@ Instance History::referred(const Instance& from, ActivityId other) const {
   return copy_of(s.first + (other - s.first) % s.stride, section, from.copy - distance);
 }
 
+Instance History::later_twin(const Instance& i) const {
+  const std::int32_t section = section_of_[at(i.activity)];
+  if (section == kNone || i.shift == 0) return i;
+  const engine::Section& s = program_->sections[at(section)];
+  const std::int32_t held = (i.activity - s.first) / s.stride + folds_[at(section)].cycle;
+  return held < s.copies ? Instance{s.first + (i.activity - s.first) % s.stride + held * s.stride, i.copy, 0} : i;
+}
+
 Cause History::cause(const Instance& i, SlotId slot) const {
+  // What the first copy waits for may lie before the section; a repetition of it waits for the copy before, as copies that the
+  // program holds behind it do.
+  const Instance twin = later_twin(i);
+  slot += activity(twin).first_slot - activity(i).first_slot;
   Cause last;
   const auto consider = [&](ActivityId other, bool on_lane) {
-    const Instance before = referred(i, other);
+    const Instance before = referred(twin, other);
     const Picoseconds ended = end(before);
     const bool first = last.before.activity == kNone;
     const bool earlier_id = ended == last.end && !last.on_lane && other < last.before.activity;

@@ -95,6 +95,9 @@ class History {
     [[nodiscard]] bool repeats(std::int32_t held) const { return skipped > 0 && held > after - cycle && held <= after; }
     std::int32_t layer_step = 0;
   };
+  /// The same activity one cycle later in the program, with the copy of `i`: to read what `i` waits for. `i` itself when it is no
+  /// repetition.
+  [[nodiscard]] Instance later_twin(const Instance& i) const;
   template <class Value>
   static std::size_t at(Value index) {
     return static_cast<std::size_t>(index);

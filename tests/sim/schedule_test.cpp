@@ -8,6 +8,7 @@
 #include "model/recipe/pipeline_order.h"
 #include "sim/plan/step_timeline.h"
 #include "sim/plan/timeline_summary.h"
+#include "sim/timeline/critical_path.h"
 #include "sim/timeline/loads.h"
 
 namespace cpfit {
@@ -102,6 +103,19 @@ TEST_F(StepTest, WithoutContextParallelismThereIsNoRing) {
   std::optional<schedule::StepProgram> step;
   (void)run("tp=2,cp=1,pp=1,dp=4", &step);
   for (const engine::Tag& tag : step->program.tags) EXPECT_NE(tag.axis, engine::TrafficAxis::kCp) << tag.name;
+}
+
+TEST_F(StepTest, FoldedLayersAreChargedAsLayersWrittenOut) {
+  // Of repeated copies the first is the one behind the fold's own first: what it waits for is a copy, not what came before all.
+  for (const char* recipe :
+       {"tp=8,cp=1,pp=1,dp=1,recompute=full", "tp=4,cp=2,cp_comm=a2a,pp=1,dp=1", "tp=1,cp=8,cp_comm=all_gather,pp=1,dp=1"}) {
+    const StepTimeline few = timeline(recipe), all = timeline(recipe, {.fold_layers = false});
+    ASSERT_TRUE(few.folded) << recipe;
+    ASSERT_FALSE(all.folded) << recipe;
+    EXPECT_EQ(few.candidate.time, all.candidate.time) << recipe;
+    const auto path = [](const StepTimeline& of) { return timeline::critical_path(of.history()); };
+    EXPECT_EQ(path(few).links.size(), path(all).links.size()) << recipe;
+  }
 }
 
 TEST_F(StepTest, RingsSendWhatTheMasterTableSays) {
