@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iostream>
@@ -13,6 +14,7 @@
 #include "cli/json.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
+#include "model/launch/launch.h"
 #include "model/quantity/text.h"
 #include "sim/ask/documents.h"
 #include "sim/ask/fewest.h"
@@ -29,7 +31,7 @@ namespace cpfit::cli {
 namespace {
 
 struct AskArguments {
-  std::string scenario, recipe, calibration, key, message, lengths;
+  std::string scenario, recipe, calibration, key, message, lengths, job, format;
   std::int32_t cp = 0;
   bool json = false;
 };
@@ -72,6 +74,36 @@ std::string degrees_text(const Recipe& recipe) {
 }
 
 std::string change_text(double share) { return signed_percent(share); }
+
+/// The recipe that a job's arguments say, on the scenario's GPUs where they do not state their number.
+std::optional<std::string> recipe_of_job(const AskArguments& arguments) {
+  const Outcome<LaunchFormat> format = parse_launch_format(arguments.format);
+  if (!format.ok()) {
+    print_problems(format.problems());
+    return std::nullopt;
+  }
+  const Outcome<Scenario> scenario = load_scenario(arguments.scenario);
+  if (!scenario.ok()) {
+    print_problems(scenario.problems());
+    return std::nullopt;
+  }
+  std::ifstream file(arguments.job, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad()) {
+    print_problems({{"ask.file", arguments.job, "this file cannot be read", "check the path"}});
+    return std::nullopt;
+  }
+  Outcome<LaunchReading> reading = read_launch(*format, text, std::nullopt, scenario->model.layers);
+  if (!reading.ok() && reading.problems().front().code == "launch.world_unknown")
+    reading = read_launch(*format, text, scenario->cluster.gpus(), scenario->model.layers);
+  if (!reading.ok()) {
+    print_argument_problems(arguments.job, reading.problems());
+    return std::nullopt;
+  }
+  Recipe recipe = reading->recipe;
+  if (starts(*format, scenario->base.framework)) recipe.framework = scenario->base.framework;
+  return to_complete_text(recipe);
+}
 
 int ask_longest(const AskArguments& arguments) {
   const std::unique_ptr<Asked> asked = ask_about(arguments);
@@ -140,7 +172,12 @@ int ask_fewest(const AskArguments& arguments) {
                 {"tried", rows}});
   } else {
     Table table({{"GPUs"}, {"legal"}, {"memory", false}, {"recipe", false}});
-    for (const ask::FewestRow& row : answer->rows) {
+    constexpr std::size_t kShown = 12;
+    const std::size_t most = answer->rows.size() > kShown ? answer->rows.size() - kShown : 0;
+    const std::size_t begin = answer->fits ? std::min(most, *answer->fits) : most;
+    if (begin > 0) table.row({"...", "", fmt::format("{} smaller sizes do not fit", begin), ""});
+    for (std::size_t i = begin; i < answer->rows.size(); ++i) {
+      const ask::FewestRow& row = answer->rows[i];
       const std::string memory = row.candidate    ? print_bytes(row.candidate->memory.device)
                                  : row.legal == 0 ? std::string("no legal recipe")
                                                   : fmt::format("misses {}", print_bytes(row.missing));
@@ -274,7 +311,13 @@ int ask_oom(const AskArguments& arguments) {
   }
   ask::OomDiagnosis diagnosis = ask::diagnose(*message);
   if (!arguments.scenario.empty()) {
-    const std::unique_ptr<Asked> asked = ask_about(arguments);
+    AskArguments known_job = arguments;
+    if (!arguments.job.empty()) {
+      const std::optional<std::string> recipe = recipe_of_job(arguments);
+      if (!recipe) return kBadInput;
+      known_job.recipe = *recipe;
+    }
+    const std::unique_ptr<Asked> asked = ask_about(known_job);
     if (!asked) return kBadInput;
     Outcome<ask::OomDiagnosis> known = ask::diagnose(*message, *asked->bench, asked->study.scenario.base);
     if (!known.ok()) {
@@ -481,7 +524,13 @@ void add_ask(CLI::App& app, int& exit_code) {
     auto [sub, arguments] = add("oom", "What an out-of-memory message of PyTorch comes from, and what to change", ask_oom);
     sub->add_option("message", arguments->message, "The message, quoted; - reads it from standard input")->required();
     CLI::Option* of = scenario(sub, arguments);
-    recipe(sub, arguments, "The recipe that ran (default: the scenario's)")->needs(of);
+    CLI::Option* ran = recipe(sub, arguments, "The recipe that ran (default: the scenario's)")->needs(of);
+    CLI::Option* job = sub->add_option("--job", arguments->job,
+                                       "The job's script or configuration instead of a recipe, as launch --read takes it")
+                           ->needs(of)
+                           ->excludes(ran)
+                           ->check(file_name());
+    job->needs(sub->add_option("--format", arguments->format, "Of --job: megatron, bridge, torchtitan or deepspeed")->needs(job));
   }
   {
     auto [sub, arguments] =

@@ -28,7 +28,8 @@ std::vector<Size> sizes_of(const Cluster& cluster) {
   for (std::int32_t part = 1; part < cluster.gpus_per_node; ++part) {
     if (cluster.gpus_per_node % part == 0) sizes.push_back({1, part});
   }
-  const std::int64_t most = std::min(kMostNodes, cluster.nodes * kTimesTheScenario);
+  // A cluster that a file draws vertex by vertex has no more nodes than it draws; fewer are its first ones.
+  const std::int64_t most = cluster.resized ? std::min(kMostNodes, cluster.nodes * kTimesTheScenario) : cluster.nodes;
   for (std::int64_t nodes = 1; nodes <= most; ++nodes) sizes.push_back({nodes, cluster.gpus_per_node});
   return sizes;
 }
@@ -91,7 +92,8 @@ Outcome<FewestAnswer> fewest_gpus(const Workbench& bench) {
     row.gpus = changed.cluster.gpus();
     answer.largest_tried = row.gpus;
     if (any_fits(changed, bench.rules(), row)) {
-      if (size.gpus_per_node == scenario.cluster.gpus_per_node && size.nodes != scenario.cluster.nodes) {
+      if (scenario.cluster.resized && size.gpus_per_node == scenario.cluster.gpus_per_node &&
+          size.nodes != scenario.cluster.nodes) {
         Outcome<Cluster> cluster = with_nodes(scenario.cluster, size.nodes);
         if (!cluster.ok()) return cluster.problems();
         changed.cluster = std::move(cluster).value();

@@ -129,7 +129,10 @@ std::vector<TensorMatch> single_allocations(const Architecture& model, const Tra
   add("logits, fp32", "4*T*V/tp", 4 * tokens * vocab / tp);
   const ParameterCount count = count_parameters(model);
   const double layers = std::ceil(of(model.layers) / recipe.pp);
-  const double weights = (layers * of(count.layer.total()) + of(count.embedding)) / tp;  // first stage
+  const bool whole_model = recipe.pp == 1;  // else the first stage, without the head
+  const double weights = layers * (of(count.layer.sharded()) / tp + of(count.layer.replicated())) +
+                         (whole_model && !model.tied_embeddings ? 2 : 1) * vocab * hidden / tp +
+                         (whole_model ? of(count.final_norm) : 0.0);
   const double shards = static_cast<double>(recipe.dp) * recipe.cp;
   const bool whole = recipe.state_sharding == StateSharding::kNone;
   add("weights of the stage, 16 bits, one buffer", "2*P/(tp*pp)", 2 * weights);

@@ -45,6 +45,21 @@ TEST(Ask, EveryQuestionAnswersInTextAndJson) {
   EXPECT_EQ(cpfit_json({"ask", "hazards", scenario, "--recipe", "tp=8,cp=1,pp=1,dp=1"})["hazards"].size(), 0u);
 }
 
+TEST(Ask, AJobsArgumentsStandForTheRecipe) {
+  const Folder folder;
+  const std::string scenario = folder.file("s.toml", small_scenario());
+  const std::string job =
+      folder.file("job.sh",
+                  "torchrun --nproc-per-node 8 p.py --bf16 --context-parallel-size 8 --use-distributed-optimizer "
+                  "--overlap-grad-reduce --overlap-param-gather\n");
+  const std::string message = "CUDA out of memory. Tried to allocate 2.00 GiB.";
+  const nlohmann::json by_job = cpfit_json({"ask", "oom", message, scenario, "--job", job, "--format", "megatron"});
+  const nlohmann::json by_recipe = cpfit_json({"ask", "oom", message, scenario, "--recipe", "tp=1,cp=8,pp=1,dp=1"});
+  EXPECT_EQ(by_job, by_recipe);
+  EXPECT_EQ(cpfit({"ask", "oom", message, scenario, "--job", job}).exit_code, 2);                // no --format
+  EXPECT_EQ(cpfit({"ask", "oom", message, "--job", job, "--format", "megatron"}).exit_code, 2);  // no scenario
+}
+
 TEST(Ask, SaysWhySomethingChangesNothing) {
   const Folder folder;
   const Said said = cpfit(

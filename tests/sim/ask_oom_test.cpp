@@ -66,6 +66,27 @@ TEST(AskOom, TellsPiecesAndOtherProcessesFromARealShortage) {
   EXPECT_EQ(shortage.cause, OomCause::kRecipe);
 }
 
+TEST(AskOom, KnowsTheSizesOfSingleAllocations) {
+  const Scenario scenario = test::llama_on_dgx(1, 131072, 8);
+  const auto size = [&](const char* recipe, const std::string& tensor) {
+    for (const TensorMatch& match :
+         single_allocations(scenario.model, scenario.training, parse_recipe(recipe, scenario.base).value())) {
+      if (match.tensor == tensor) return match.bytes.value();
+    }
+    return -1.0;
+  };
+  // Llama 3 8B has 8,030,261,248 parameters; 131,072 / 8 = 16,384 tokens a rank, H 4096, F 14336, 8 KV heads of 128.
+  EXPECT_DOUBLE_EQ(size("tp=1,cp=8,pp=1,dp=1", "weights of the stage, 16 bits, one buffer"), 2.0 * 8030261248);
+  EXPECT_DOUBLE_EQ(size("tp=1,cp=8,pp=1,dp=1", "one fp32 optimizer state"), 4.0 * 8030261248 / 8);
+  EXPECT_DOUBLE_EQ(size("tp=1,cp=8,pp=1,dp=1", "MLP gate and up"), 2.0 * 16384 * 2 * 14336);
+  EXPECT_DOUBLE_EQ(size("tp=1,cp=8,pp=1,dp=1", "one ring slot of keys and values"), 2.0 * 2 * 16384 * 8 * 128);
+  EXPECT_DOUBLE_EQ(size("tp=1,cp=8,pp=1,dp=1", "all keys and values of a sequence, gathered"), 2.0 * 2 * 131072 * 8 * 128);
+  // tp 8, cp 1: 131,072 tokens, cut over the tensor ranks between the layers; no ring.
+  EXPECT_DOUBLE_EQ(size("tp=8,cp=1,pp=1,dp=1", "hidden state, cut over tensor ranks"), 2.0 * 131072 * 4096 / 8);
+  EXPECT_DOUBLE_EQ(size("tp=8,cp=1,pp=1,dp=1", "hidden state, gathered"), 2.0 * 131072 * 4096);
+  EXPECT_DOUBLE_EQ(size("tp=8,cp=1,pp=1,dp=1", "one ring slot of keys and values"), -1.0);
+}
+
 TEST(AskOom, NamesTheTensorAndAChangeThatFits) {
   // Llama 3 8B, 131,072 tokens, tp 1, cp 4: 32,768 tokens a rank. Logits: 128,256 words padded to 128: 128,256; fp32:
   // 4 * 32,768 * 128,256 bytes = 15.66 GiB.
