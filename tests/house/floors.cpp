@@ -29,7 +29,7 @@ const std::vector<Library>& libraries() {
       {"BLAS", {"cblas.h", "openblas/"}},
       {"hwloc", {"hwloc.h", "hwloc/"}},
       // The operating system: terminals, child processes, host names.
-      {"POSIX", {"unistd.h", "fcntl.h", "poll.h", "signal.h", "spawn.h", "sched.h", "dlfcn.h", "sys/"}},
+      {"POSIX", {"unistd.h", "fcntl.h", "poll.h", "signal.h", "spawn.h", "sched.h", "dlfcn.h", "time.h", "sys/"}},
   };
   return kLibraries;
 }
