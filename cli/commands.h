@@ -20,6 +20,7 @@ void add_presets(CLI::App& app, int& exit_code);
 void add_runs(CLI::App& app, int& exit_code);
 void add_calibrate(CLI::App& app, int& exit_code);
 void add_trace(CLI::App& app, int& exit_code);
+void add_report(CLI::App& app, int& exit_code);
 void add_launch(CLI::App& app, int& exit_code);
 void add_ask(CLI::App& app, int& exit_code);
 

@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   cli::add_validate(app, exit_code);
   cli::add_calibrate(app, exit_code);
   cli::add_trace(app, exit_code);
+  cli::add_report(app, exit_code);
   cli::add_launch(app, exit_code);
   cli::add_runs(app, exit_code);
   cli::add_presets(app, exit_code);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/write_file.h"
 #include "model/quantity/text.h"
 #include "sim/plan/disturbance.h"
 #include "sim/plan/placement_text.h"
@@ -124,21 +125,6 @@ std::string folded_sentence(const Recipe& recipe, const schedule::SimulatedRanks
   return fmt::format("{} of {} ranks are simulated: {}; --every-rank simulates all.", ranks.count(), recipe.world(), what);
 }
 
-void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
-  if (path.empty()) return;
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  const auto failed = [&] { return Error(fmt::format("{} cannot be written: {}", path, std::strerror(errno))); };
-  if (!file) throw failed();
-  try {
-    write(file);
-  } catch (const Error&) {
-    throw failed();
-  }
-  file.flush();
-  if (!file) throw failed();
-}
-
 }  // namespace
 
 void add_timeline_options(CLI::App& command, TimelineOptions& options) {
@@ -244,16 +230,11 @@ Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, con
   return step;
 }
 
-namespace {
-
-/// Every lane, the exposed tails of its transfers marked.
 Timeline marked_lanes(const SimulatedStep& step) {
   Timeline lanes = timeline::timeline_of(step.now.history());
   for (const timeline::RankAnswer& rank : step.now.answer.ranks) timeline::mark_exposed(lanes, rank);
   return lanes;
 }
-
-}  // namespace
 
 std::optional<std::int64_t> store_timeline(const SimulatedStep& step, const TimelineOptions& options,
                                            const Provenance& provenance) {

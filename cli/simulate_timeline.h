@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/record/lane.h"
 #include "model/record/run.h"
 #include "sim/plan/step_memory.h"
 #include "sim/plan/step_timeline.h"
@@ -38,6 +39,9 @@ struct SimulatedStep {
 
 /// Problems: of the recipe and of the options, each with the option as its place; "simulate.too_large".
 [[nodiscard]] Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, const TimelineOptions& options);
+
+/// Every lane of the simulated ranks, the exposed tails of their transfers marked.
+[[nodiscard]] Timeline marked_lanes(const SimulatedStep& step);
 
 /// Writes what --trace and --spans name. Throws Error with path and reason.
 void write_timeline_files(const SimulatedStep& step, const TimelineOptions& options);
