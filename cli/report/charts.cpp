@@ -13,7 +13,7 @@ namespace cpfit::cli {
 namespace {
 
 constexpr int kWidth = 860;
-constexpr int kColours = 10;  // classes c0 to c9 of the page
+constexpr int kColours = 13;  // classes c0 to c12 of the page
 
 std::string opening(int height, const std::string& title) {
   return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\"><title>{}</title>\n", kWidth, height,
@@ -186,7 +186,7 @@ std::string svg_of(const PartsChart& chart) {
 }
 
 std::string svg_of(const std::vector<const SpanLane*>& lanes, std::int64_t from, std::int64_t to, const std::string& title) {
-  constexpr double kLeft = 110, kRight = 12, kRow = 26;
+  constexpr double kLeft = 140, kRight = 12, kRow = 26;
   constexpr std::size_t kColumns = 720;
   const double bars = kRow * static_cast<double>(lanes.size());
   const double across = kWidth - kLeft - kRight;

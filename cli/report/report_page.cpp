@@ -18,7 +18,7 @@ constexpr const char* kHead = R"(<!DOCTYPE html>
 <style>
 :root{--back:#fff;--text:#1c2430;--faint:#5b6675;--line:#dde2e8;--panel:#f5f7f9;--good:#11734b;--warn:#8a5a00;--bad:#a4262c}
 @media(prefers-color-scheme:dark){:root{--back:#14181d;--text:#e6eaef;--faint:#9aa6b4;--line:#2e3640;--panel:#1c2229;--good:#5fd39f;--warn:#f0b94c;--bad:#ff8a8a}}
-body{font:15px/1.5 system-ui,sans-serif;background:var(--back);color:var(--text);max-width:960px;margin:2rem auto;padding:0 1rem}
+body{font:15px/1.5 system-ui,sans-serif;background:var(--back);color:var(--text);max-width:1100px;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin:2.2rem 0 .6rem;border-bottom:1px solid var(--line);padding-bottom:.2rem}
 .answer{font-size:1.08rem;background:var(--panel);border-left:4px solid var(--good);padding:.8rem 1rem;margin:1rem 0}
 .answer.none{border-color:var(--bad)}.faint,figcaption{color:var(--faint)}
@@ -27,10 +27,10 @@ table{border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums;
 th,td{white-space:nowrap;padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}th:first-child,td:first-child{text-align:left}
 td.words,th.words{text-align:left}tr.ship{font-weight:600}
 .fits{color:var(--good)}.at_risk{color:var(--warn)}.oom{color:var(--bad)}
-figure{margin:1rem 0}svg{max-width:100%;height:auto}details{margin:.4rem 0}.scroll{overflow-x:auto}
+figure{margin:1rem 0}svg{max-width:min(100%,960px);height:auto}details{margin:.4rem 0}.scroll{overflow-x:auto}
 .label{font-size:12px;fill:var(--text)}.grid{stroke:var(--line)}.level{stroke:var(--bad);stroke-dasharray:6 4}.here{stroke:var(--faint);stroke-dasharray:2 3}
 .curve{fill:none;stroke-width:2}.idle{fill:var(--panel)}.hatch{fill:var(--text)}
-.c0{fill:#0072b2}.c1{fill:#e69f00}.c2{fill:#009e73}.c3{fill:#cc79a7}.c4{fill:#56b4e9}.c5{fill:#d55e00}.c6{fill:#b8a800}.c7{fill:#7b6fd0}.c8{fill:#8c8c8c}.c9{fill:#7f4f24}
+.c0{fill:#0072b2}.c1{fill:#e69f00}.c2{fill:#009e73}.c3{fill:#cc79a7}.c4{fill:#56b4e9}.c5{fill:#d55e00}.c6{fill:#b8a800}.c7{fill:#7b6fd0}.c8{fill:#8c8c8c}.c9{fill:#7f4f24}.c10{fill:#00a6a6}.c11{fill:#a04668}.c12{fill:#5a7d2a}
 .s0{stroke:#0072b2}.s1{stroke:#e69f00}.s2{stroke:#009e73}.s3{stroke:#cc79a7}.s4{stroke:#56b4e9}.s5{stroke:#d55e00}.s6{stroke:#b8a800}.s7{stroke:#7b6fd0}.s8{stroke:#8c8c8c}.s9{stroke:#7f4f24}
 </style>
 )";

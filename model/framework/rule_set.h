@@ -2,6 +2,7 @@
 // model/presets/frameworks.toml, a source per policy (frameworks.md, cp_model.md).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -62,8 +63,8 @@ struct RuleSet {
   /// Share of the sequence, from its end, whose attention output a full recompute keeps: 1 and attention's forward does not run
   /// again, 0.5 (BurstEngine's sequence-level selective checkpoint) and its first half does, a quarter of the causal pairs.
   double checkpoint_kept_attention = 0.0;
-  bool fp8_saves_low_precision = true;             // saved linear inputs are the FP8 copies (torchao keeps BF16)
-  bool fp8_weight_cache = true;                    // FP8 copies of BF16 weights live for the whole step
+  bool fp8_saves_low_precision = true;  // saved linear inputs are the FP8 copies (torchao keeps BF16)
+  bool fp8_weight_cache = true;         // FP8 copies of BF16 weights live for the whole step
 
   // Memory: loss and head. Bytes per logit of the rank (T*V/tp).
   double loss_bytes_per_logit = 6.0;           // at the loss peak: bf16 logits + fp32 copy
@@ -107,7 +108,8 @@ struct RuleSet {
   bool fused_elementwise = true;            // fused norms/activation/rope, else eager (x3 traffic)
   double elementwise_traffic_factor = 1.0;  // traffic over that of such kernels: copies between them
   double dp_exposed_share = 0.37;           // of RS + AG when overlapped, beyond what does not fit
-  Bytes grad_bucket = Bytes(256e6);
+  Bytes grad_bucket = Bytes(256e6);         // of a collective that reduces gradients; at least grad_bucket_per_rank a rank
+  Bytes grad_bucket_per_rank;               // Megatron: 1 M elements, so that a bucket outlasts its ring's latency
   bool tp_overlap_available = true;
   bool tp_backward_async = true;                    // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
   double pp_exposed_share = 0.7;                    // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
@@ -125,6 +127,11 @@ struct RuleSet {
   bool gradient_sharding_with_pp = false;  // zero2 and zero3 together with pp > 1 (torchtitan, Meta), else refused (DeepSpeed)
   std::int32_t micro_batches_short_of_pp = 1 << 20;  // m >= pp - this: nanotron 1, PyTorch schedules 0, Megatron any
 };
+
+/// Bytes of gradients in one collective over `ranks`.
+[[nodiscard]] inline Bytes gradient_bucket(const RuleSet& rules, std::int64_t ranks) {
+  return std::max(rules.grad_bucket, rules.grad_bucket_per_rank * static_cast<double>(ranks));
+}
 
 /// The backend on a GPU generation ("ampere", "hopper", "blackwell", as in gpus.toml).
 [[nodiscard]] AttentionBackend attention_backend_on(const RuleSet& rules, std::string_view generation);

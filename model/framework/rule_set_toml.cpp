@@ -199,6 +199,7 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(elementwise_traffic_factor),
     CPFIT_POLICY(dp_exposed_share),
     CPFIT_POLICY(grad_bucket),
+    CPFIT_POLICY(grad_bucket_per_rank),
     CPFIT_POLICY(tp_overlap_available),
     CPFIT_POLICY(tp_backward_async),
     CPFIT_POLICY(pp_exposed_share),

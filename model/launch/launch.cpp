@@ -163,7 +163,8 @@ std::string to_annotated_text(const Launch& launch) {
   for (const LaunchVariable& row : launch.environment) text += fmt::format("# {}: {}\n", row.name, row.reason);
   for (const LaunchArgument& row : launch.arguments) text += fmt::format("# {}: {}\n", fmt::join(words_of(row), " "), row.reason);
   for (const Unexpressed& row : launch.unexpressed) {
-    text += fmt::format("# {}={} is not written: {}\n", row.recipe_key, row.value, row.reason);
+    const std::string choice = row.recipe_key == "training" ? row.value : fmt::format("{}={}", row.recipe_key, row.value);
+    text += fmt::format("# {} is not written: {}\n", choice, row.reason);
   }
   return text + to_text(launch);
 }

@@ -40,7 +40,7 @@ void replicated_state(const StageFigures& f, Sink& sink) {
   if (sharding == StateSharding::kZero2) {
     sink({Component::kGradients, "gradients.shards", "e*N/D", "cp_model B.1"}, at.gradient * f.parameters / shards);
     sink({Component::kGradients, "gradients.bucket", "one bucket", "cp_model B.1"},
-         std::min(f.at.rules->grad_bucket.value(), at.gradient * f.parameters));
+         std::min(gradient_bucket(*f.at.rules, static_cast<std::int64_t>(shards)).value(), at.gradient * f.parameters));
   } else {
     sink({Component::kGradients, "gradients", "4*N (fp32) or 2*N", "cp_model B.1"}, at.gradient * f.parameters);
   }

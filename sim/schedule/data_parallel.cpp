@@ -30,7 +30,8 @@ DataParallel::DataParallel(const ScreenContext& context, const Recipe& recipe, c
   const DpTraffic traffic = dp_traffic(layer_parameters_, context.training, recipe, context.rules);
   traffic_ranks_ = traffic.ranks;
   if (traffic.reduce_scatter.value() > 0.0) {
-    layers_per_bucket_ = std::max(1, static_cast<std::int32_t>(std::lround(context.rules.grad_bucket / traffic.reduce_scatter)));
+    layers_per_bucket_ = std::max(
+        1, static_cast<std::int32_t>(std::lround(gradient_bucket(context.rules, traffic.ranks) / traffic.reduce_scatter)));
   }
 }
 

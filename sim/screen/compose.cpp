@@ -96,9 +96,9 @@ double uneven_bubble(const ScreenContext& context, const Recipe& recipe, const R
 
 /// Collectives in which a stage reduces its gradients: buckets, but with a pipeline one per chunk (Megatron's stages beyond the
 /// first do not cut theirs, and the slowest stage sets the pace).
-double gradient_buckets(const ScreenContext& context, const Recipe& recipe, Bytes reduced) {
+double gradient_buckets(const ScreenContext& context, const Recipe& recipe, const DpTraffic& traffic) {
   if (recipe.pp > 1) return recipe.vpp;
-  return std::max(1.0, std::round(reduced / context.rules.grad_bucket));
+  return std::max(1.0, std::round(traffic.reduce_scatter / gradient_bucket(context.rules, traffic.ranks)));
 }
 
 /// Exposed gradient reduction and parameter gather per step.
@@ -109,7 +109,7 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
   const GroupNetwork& net = context.network.at(group_shapes(recipe).dp);
   const bool sharded = traffic.gathers_per_micro_batch > 0;
   // Every bucket is a collective of its own and pays the steps of its ring.
-  const double calls = sharded ? std::max(1.0, stage.layers) : gradient_buckets(context, recipe, traffic.reduce_scatter);
+  const double calls = sharded ? std::max(1.0, stage.layers) : gradient_buckets(context, recipe, traffic);
   const auto time = [&](CollectiveKind kind, Bytes bytes) {
     if (bytes.value() <= 0.0) return 0.0;
     const Rated rated = collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency,

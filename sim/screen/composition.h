@@ -10,7 +10,7 @@ namespace cpfit {
 /// Putting a step together from its parts is itself uncertain; relative standard deviations, independent of the operators'. What
 /// runs on the GPU is known better than what waits: exposed communication is a difference of two larger times, and depends on
 /// launch order, host and neighbours. From the residuals of `cpfit validate`: with these, 86 % of 700 production rows, 87 % of
-/// vTrain's and, where half of a step may be exposed, 81 % of the nanotron sweep's healthy rows (some of which stalled) lie
+/// vTrain's and, where half of a step may be exposed, 85 % of the nanotron sweep's healthy rows (some of which stalled) lie
 /// inside their 90 % interval.
 inline constexpr double kComputeSigma = 0.13;  // of kernels, bubble and optimizer
 inline constexpr double kExposedSigma = 0.30;  // of exposed communication and exposed launches
