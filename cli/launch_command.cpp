@@ -66,7 +66,9 @@ void print_launch(const Launch& launch, const LaunchArguments& arguments) {
   for (const bool elsewhere : {true, false}) {
     std::string rows;
     for (const Unexpressed& row : launch.unexpressed) {
-      if (row.elsewhere == elsewhere) rows += wrapped(fmt::format("{}={}: {}", row.recipe_key, row.value, row.reason), 2) + "\n";
+      if (row.elsewhere != elsewhere) continue;
+      const std::string choice = row.recipe_key == "training" ? row.value : fmt::format("{}={}", row.recipe_key, row.value);
+      rows += wrapped(fmt::format("{}: {}", choice, row.reason), 2) + "\n";
     }
     if (!rows.empty())
       out += heading(elsewhere ? "To be set outside these arguments" : "Not written, without effect here") + "\n" + rows;

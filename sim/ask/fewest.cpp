@@ -113,9 +113,16 @@ Outcome<FewestAnswer> fewest_gpus(const Workbench& bench) {
 
 std::string sentence_of(const FewestAnswer& answer, const Scenario& scenario) {
   const std::string question = fmt::format("{} at {} tokens", scenario.model.name, print_tokens(scenario.training.sequence));
+  std::string restricted;
+  for (const auto& [name, values] : {std::pair("tp", &scenario.search.tp), std::pair("cp", &scenario.search.cp),
+                                     std::pair("pp", &scenario.search.pp), std::pair("vpp", &scenario.search.vpp)}) {
+    if (!values->empty()) restricted += fmt::format("{}{}", restricted.empty() ? "" : ", ", name);
+  }
+  const std::string held =
+      restricted.empty() ? "" : fmt::format(" [search] restricts {}: other values may need fewer.", restricted);
   if (!answer.fits) {
-    return fmt::format("{} fits no size up to {} {} under this search space.", question, answer.largest_tried,
-                       scenario.cluster.gpu.name);
+    return fmt::format("{} fits no size up to {} {} under this search space.{}", question, answer.largest_tried,
+                       scenario.cluster.gpu.name, held);
   }
   const auto recipe_words = [](const FewestRow& row) {
     const Recipe& recipe = row.candidate->recipe;
@@ -125,6 +132,7 @@ std::string sentence_of(const FewestAnswer& answer, const Scenario& scenario) {
   const FewestRow& fits = answer.rows[*answer.fits];
   std::string text =
       fmt::format("{} needs at least {} {}: {}.", question, fits.gpus, scenario.cluster.gpu.name, recipe_words(fits));
+  text += held;
   if (answer.feasible == answer.fits) return text;
   text += fmt::format(" There {}.", fits.shortfall);
   if (!answer.feasible) return text + fmt::format(" No size up to {} meets every requirement.", answer.largest_tried);

@@ -50,6 +50,10 @@ std::string moment_of(const Workbench& bench, const Candidate& candidate, const 
     const auto moment = static_cast<Moment>(m);
     if (std::abs(bytes_at(moment) - live) < std::abs(bytes_at(nearest) - live)) nearest = moment;
   }
+  if (bytes_at(nearest) < live * (1.0 - kLedgerUncertainty)) {
+    return fmt::format("{}, more than any moment of this recipe's step holds ({}: {})", found, name_of(nearest),
+                       print_bytes(Bytes(bytes_at(nearest))));
+  }
   return fmt::format("{}: of the moments of a step on stage {} the nearest is {}, with {}", found, candidate.memory.stage,
                      name_of(nearest), print_bytes(Bytes(bytes_at(nearest))));
 }

@@ -86,6 +86,7 @@ TEST(AskFewest, TheSizeBelowDoesNotFit) {
   EXPECT_LE(fits.gpus, 8);  // cp 8 with full recompute fits one node (the planner's test)
   EXPECT_EQ(fits.candidate->verdict.fit, Fit::kFits);
   EXPECT_EQ(fits.candidate->recipe.world(), fits.gpus);
+  EXPECT_NE(sentence_of(*answer, at.scenario).find("[search] restricts tp, pp"), std::string::npos);
 }
 
 TEST(AskFewest, AShorterSequenceNeedsNoMore) {
