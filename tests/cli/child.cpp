@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -75,6 +76,19 @@ std::string read_file(const std::string& path) {
 }
 
 std::string example(const std::string& name) { return std::string(CPFIT_SOURCE_DIR) + "/examples/" + name + ".toml"; }
+
+std::vector<std::string> example_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(CPFIT_SOURCE_DIR) + "/examples"))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+#ifdef __SANITIZE_ADDRESS__
+  std::erase_if(names, [](const std::string& name) {
+    return name.find("405b") != std::string::npos || name.find("256k") != std::string::npos;
+  });
+#endif
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 std::string small_scenario(const std::string& more) {
   return R"(name = "small"

@@ -44,6 +44,9 @@ class Folder {
 
 [[nodiscard]] std::string read_file(const std::string& path);
 [[nodiscard]] std::string example(const std::string& name);
+/// The names of all examples, sorted; under a sanitizer without the largest clusters, whose searches take minutes there and run
+/// the same code.
+[[nodiscard]] std::vector<std::string> example_names();
 /// A small complete scenario; `more` is appended, and may open tables.
 [[nodiscard]] std::string small_scenario(const std::string& more = "");
 

@@ -1,7 +1,9 @@
 // cpfit launch as a person calls it: written, read back, refused.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "tests/cli/child.h"
@@ -80,10 +82,8 @@ Keys as_format(Keys keys, const std::string& format) {
 /// The recipe that ships for every example, in every format: what is written comes back key by key, what is not is refused.
 TEST(Launch, EveryExampleComesBackFromEveryFormat) {
   const Folder folder;
-  std::map<std::string, int> same;
-  for (const char* name :
-       {"gemma3-12b-128k-window", "llama2-7b-256k", "llama3-70b-32k-8nodes", "llama3-8b-128k-1node", "llama3-8b-128k-2nodes",
-        "llama3-8b-32k-8xpcie", "llama3-8b-64k-documents", "llama3.1-405b-128k", "qwen2.5-3b-64k-2kv"}) {
+  std::set<std::pair<std::string, std::string>> refused;
+  for (const std::string& name : example_names()) {
     const nlohmann::json plan = cpfit_json({"plan", example(name), "--no-crossover", "--no-timeline"});
     const Keys shipped = keys_of(plan["candidates"].at(0)["recipe"].get<std::string>());
     for (const char* format : {"megatron", "bridge", "torchtitan", "deepspeed"}) {
@@ -94,18 +94,24 @@ TEST(Launch, EveryExampleComesBackFromEveryFormat) {
       if (said.exit_code != 0) {
         EXPECT_EQ(said.exit_code, 2);
         EXPECT_THAT(said.err, HasSubstr("--recipe"));
+        refused.emplace(name, format);
         continue;
       }
       const nlohmann::json launch = nlohmann::json::parse(said.out);
       for (const nlohmann::json& row : launch["unexpressed"]) EXPECT_EQ(row["recipe_key"], "training");  // Bridge's gradients
       const nlohmann::json back = cpfit_json({"launch", example(name), "--read", out, "--format", format});
       EXPECT_EQ(back["recipe"], launch["recipe"]) << read_file(out);
-      ++same[format];
     }
   }
   // Gemma's window needs another exchange than torchtitan has; Llama 2's FP8 and bf16 gradients neither of the two last can say;
   // 8 * 16 * 16 ranks of an all-to-all are more than 405B has heads.
-  EXPECT_EQ(same, (std::map<std::string, int>{{"bridge", 9}, {"deepspeed", 7}, {"megatron", 9}, {"torchtitan", 7}}));
+  std::set<std::pair<std::string, std::string>> expected = {{"gemma3-12b-128k-window", "torchtitan"},
+                                                            {"llama2-7b-256k", "torchtitan"},
+                                                            {"llama2-7b-256k", "deepspeed"},
+                                                            {"llama3.1-405b-128k", "deepspeed"}};
+  const std::vector<std::string> names = example_names();
+  std::erase_if(expected, [&](const auto& one) { return std::find(names.begin(), names.end(), one.first) == names.end(); });
+  EXPECT_EQ(refused, expected);
 }
 
 TEST(Launch, AStoredRunIsLaunched) {
