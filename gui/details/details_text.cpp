@@ -113,6 +113,12 @@ QString details_html(const DetailsInput& input) {
   }
   QString html;
   if (!input.span.isEmpty()) html += QStringLiteral("<p><b>%1</b></p>").arg(input.span.toHtmlEscaped());
+  if (!input.result.isEmpty()) {
+    const QString first = input.result.section(QLatin1Char('\n'), 0, 0), rest = input.result.section(QLatin1Char('\n'), 1);
+    html += QStringLiteral("<p>%1 <b>%2</b><br>%3</p>")
+                .arg(tr("Result chosen:"), first.toHtmlEscaped(),
+                     rest.toHtmlEscaped().replace(QLatin1Char('\n'), QStringLiteral("<br>")));
+  }
   if (input.selected.tensor && input.ledger != nullptr) html += tensor_text(*input.ledger, *input.selected.tensor);
   if (input.selected.link && input.step != nullptr) html += link_text(*input.step, *input.selected.link);
   const Candidate& screen = *input.estimate.candidate;

@@ -28,6 +28,7 @@ struct DetailsInput {
   const StageLedger* ledger = nullptr;  // of the selected tensor's stage
   QString span;                         // what the timeline says of the selected span; empty: none
   bool why = false;                     // the arithmetic is unfolded
+  QString result{};                     // what the results say of the chosen row, a line each; empty: none is chosen
 };
 [[nodiscard]] QString details_html(const DetailsInput& input);
 

@@ -43,8 +43,9 @@ void DetailsView::refresh() {
   if (has_tensor) ledger = live_.estimator().ledger(live_.now().design, selected.tensor->stage);
   const bool current = live_.simulation_is_current();
   const QString span = selected.span && current && span_text_ ? span_text_(*selected.span) : QString();
+  const QString result = selected.run_a && result_text_ ? result_text_(*selected.run_a) : QString();
   text_->setHtml(details_html({live_.now(), current ? live_.simulation().get() : nullptr, selected,
-                               has_tensor ? &ledger : nullptr, span, why_->isChecked()}));
+                               has_tensor ? &ledger : nullptr, span, why_->isChecked(), result}));
   tell();
 }
 

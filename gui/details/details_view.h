@@ -21,6 +21,8 @@ class DetailsView : public StudyView {
   [[nodiscard]] QTextBrowser* text() const { return text_; }
   /// What the timeline says of the selected span.
   void set_span_text(std::function<QString(const SelectedSpan&)> text) { span_text_ = std::move(text); }
+  /// What the results say of the chosen row.
+  void set_result_text(std::function<QString(std::int64_t)> text) { result_text_ = std::move(text); }
 
  private:
   void refresh();
@@ -30,6 +32,7 @@ class DetailsView : public StudyView {
   QTextBrowser* text_;
   QToolButton* why_;
   std::function<QString(const SelectedSpan&)> span_text_;
+  std::function<QString(std::int64_t)> result_text_;
 };
 
 }  // namespace cpfit::gui

@@ -2,12 +2,24 @@
 
 #include <algorithm>
 
+#include "model/cluster/topology.h"
+
 namespace cpfit::gui {
 
+bool same_hardware(const Cluster& a, const Cluster& b) {
+  if (a.name != b.name || a.nodes != b.nodes || a.gpus() != b.gpus() || a.gpu.name != b.gpu.name) return false;
+  if (a.topology == b.topology) return true;
+  if (a.topology == nullptr || b.topology == nullptr) return false;
+  return std::ranges::equal(a.topology->vertices(), b.topology->vertices(), {}, &Vertex::name, &Vertex::name) &&
+         std::ranges::equal(a.topology->links(), b.topology->links(), [](const Link& x, const Link& y) {
+           return x.from == y.from && x.to == y.to && x.link_class == y.link_class && x.capacity == y.capacity &&
+                  x.latency == y.latency && x.lanes == y.lanes;
+         });
+}
+
 bool same_question(const Scenario& a, const Scenario& b) {
-  return a.model == b.model && a.cluster.name == b.cluster.name && a.cluster.nodes == b.cluster.nodes &&
-         a.cluster.gpu.name == b.cluster.gpu.name && a.cluster.topology == b.cluster.topology &&
-         a.training.sequence == b.training.sequence && a.training.global_batch == b.training.global_batch;
+  return a.model == b.model && same_hardware(a.cluster, b.cluster) && a.training.sequence == b.training.sequence &&
+         a.training.global_batch == b.training.global_batch;
 }
 
 Recipe opening_recipe(const Scenario& scenario) {

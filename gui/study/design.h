@@ -14,6 +14,10 @@ struct Design {
   [[nodiscard]] const Training& training() const { return scenario->training; }
 };
 
+/// Whether two clusters are the same machines, link by link: a scenario that was read again is another object, not another
+/// cluster.
+[[nodiscard]] bool same_hardware(const Cluster& a, const Cluster& b);
+
 /// Whether two designs ask the same question: model, cluster, sequence, batch. Only then may their figures be compared.
 [[nodiscard]] bool same_question(const Scenario& a, const Scenario& b);
 

@@ -151,7 +151,8 @@ bool LiveEstimate::levers_are_current() const { return same_design(levers_of_, d
 
 bool LiveEstimate::is_busy() const {
   if (quiet_.isActive() || pause_.isActive() || idle_.isActive()) return true;
-  for (const char* channel : {"simulate", "picture", "search", "sweep", "levers"}) {
+  for (const char* channel :
+       {"simulate", "picture", "search", "sweep", "levers", "database", "candidates", "results", "points"}) {
     if (jobs_.is_running(QLatin1String(channel))) return true;
   }
   return false;
@@ -182,9 +183,12 @@ void LiveEstimate::start_search() {
         options.crossover = false;
         options.timeline = false;
         options.controls.stop = &stop;
+        auto answer = std::make_shared<SearchAnswer>();
+        options.controls.sink = [&answer](const std::vector<Candidate>& batch) {
+          answer->evaluated.insert(answer->evaluated.end(), batch.begin(), batch.end());
+        };
         Outcome<PlanResult> planned = plan(*design.scenario, *rates, options);
         if (!planned.ok()) refuse(planned.problems());
-        auto answer = std::make_shared<SearchAnswer>();
         answer->scenario = design.scenario;
         answer->plan = std::move(planned).value();
         return std::shared_ptr<const SearchAnswer>(std::move(answer));

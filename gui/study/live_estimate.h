@@ -28,6 +28,7 @@ struct SimulatedStep {
 struct SearchAnswer {
   std::shared_ptr<const Scenario> scenario;
   PlanResult plan;
+  std::vector<Candidate> evaluated;  // every legal recipe, as the search went
 };
 
 struct Sweep {

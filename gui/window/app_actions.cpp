@@ -89,6 +89,11 @@ std::vector<ViewKey> view_keys() {
       {tr("↑ / ↓ in a recipe row"), tr("next legal value up, down")},
       {tr("Page Up / Page Down in a recipe row"), tr("first, last legal value")},
       {tr("Double-click on a row's name"), tr("back to the scenario's value")},
+      {tr("Enter, double-click in Results"), tr("make the chosen recipe the study's")},
+      {tr("Shift+Space, Shift+click in Results"), tr("mark a recipe as B to compare with")},
+      {tr("← / → in the scatter"), tr("along the front")},
+      {tr("← / →, ↑ / ↓, Shift+↑ / ↓ on axes"), tr("choose an axis, move its upper, its lower edge")},
+      {tr("Ctrl+← / →, F, Delete on axes"), tr("move the axis, turn it over, keep all of it")},
       {tr("Esc"), tr("clear the focus range, then the selection")},
   };
 }

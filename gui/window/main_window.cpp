@@ -15,15 +15,19 @@
 #include <QToolBar>
 #include <algorithm>
 
+#include "gui/calibration/calibration_view.h"
+#include "gui/compare/compare_view.h"
 #include "gui/details/details_view.h"
 #include "gui/details/job_view.h"
 #include "gui/details/notice_view.h"
+#include "gui/equivalence/equivalence_view.h"
 #include "gui/look/figures.h"
 #include "gui/memory/feasible_view.h"
 #include "gui/memory/length_curve.h"
 #include "gui/memory/memory_view.h"
 #include "gui/recipe/recipe_panel.h"
 #include "gui/recipe/verdict_strip.h"
+#include "gui/results/results_view.h"
 #include "gui/step/step_view.h"
 #include "gui/topology/topology_feed.h"
 #include "gui/window/command_palette.h"
@@ -39,6 +43,7 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
       base_points_(QApplication::font().pointSizeF()),
       rates_(std::make_shared<const RateSet>(RateSet::defaults())),
       live_(document_, jobs_, rates_),
+      database_(jobs_),
       actions_(this) {
   setObjectName(QStringLiteral("window"));
   setWindowTitle(QStringLiteral("cpfit"));
@@ -101,7 +106,7 @@ MainWindow::~MainWindow() {
   // Signals of dying members must not find a half destroyed window.
   disconnect(qApp, nullptr, this, nullptr);
   disconnect(&document_.undo(), nullptr, this, nullptr);
-  for (const QObject* sender : std::initializer_list<const QObject*>{&document_, &live_, &jobs_, &selection_})
+  for (const QObject* sender : std::initializer_list<const QObject*>{&document_, &live_, &jobs_, &selection_, &database_})
     sender->disconnect(this);
 }
 
@@ -114,11 +119,17 @@ void MainWindow::build_views() {
   auto* topology = new TopologyView(&document_.undo());
   auto* feed = new TopologyFeed(live_, jobs_, selection_, rates_, *topology, *step->timeline(), this);
   connect(feed, &TopologyFeed::said, this, &MainWindow::say);
+  auto* results = new ResultsView(document_, live_, jobs_, database_, selection_);
+  connect(results, &ResultsView::said, this, [this](const QString& sentence) { say(sentence, true); });
+  auto* compare = new CompareView(document_, live_, results->book(), selection_);
   auto* details = new DetailsView(document_, live_, selection_);
+  details->set_result_text([results](std::int64_t row) { return results->book().row_text(static_cast<std::uint32_t>(row)); });
   details->set_span_text([step](const SelectedSpan&) { return step->span_text(); });
-  for (StudyView* view : std::initializer_list<StudyView*>{recipe, step, new LengthCurve(document_, live_), feasible, topology,
-                                                           new MemoryView(document_, live_, selection_), details,
-                                                           new NoticeView(document_, live_, selection_), new JobView(jobs_)})
+  for (StudyView* view :
+       std::initializer_list<StudyView*>{recipe, step, new LengthCurve(document_, live_), feasible, topology, results, compare,
+                                         new CalibrationView(document_, jobs_, database_),
+                                         new EquivalenceView(document_, database_), new MemoryView(document_, live_, selection_),
+                                         details, new NoticeView(document_, live_, selection_), new JobView(jobs_)})
     add_view(view);
 }
 
@@ -220,6 +231,15 @@ void MainWindow::apply_layout(std::size_t index) {
 void MainWindow::show_dock(const QString& id) {
   QDockWidget* dock = this->dock(id);
   if (dock == nullptr) return;
+  // A dock that the layout left out has no place yet: it joins the tabs of the main one.
+  if (dockWidgetArea(dock) == Qt::NoDockWidgetArea) {
+    QDockWidget* front = nullptr;
+    for (const auto& [name, other] : docks_) {
+      if (!other->isHidden() && !other->isFloating() && dockWidgetArea(other) == Qt::TopDockWidgetArea) front = other;
+    }
+    addDockWidget(Qt::TopDockWidgetArea, dock);
+    if (front != nullptr) tabifyDockWidget(front, dock);
+  }
   dock->show();
   dock->raise();
   view(id)->setFocus();

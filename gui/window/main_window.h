@@ -12,6 +12,7 @@
 #include "gui/look/theme.h"
 #include "gui/study/jobs.h"
 #include "gui/study/live_estimate.h"
+#include "gui/study/opened_database.h"
 #include "gui/study/selection.h"
 #include "gui/study/study_document.h"
 #include "gui/study/view_history.h"
@@ -43,6 +44,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] LiveEstimate& live() { return live_; }
   [[nodiscard]] Selection& selection() { return selection_; }
   [[nodiscard]] Jobs& jobs() { return jobs_; }
+  [[nodiscard]] OpenedDatabase& database() { return database_; }
   [[nodiscard]] AppActions& actions_table() { return actions_; }
   [[nodiscard]] VerdictStrip* verdict() const { return verdict_; }
   [[nodiscard]] StudyView* view(const QString& id) const;
@@ -113,6 +115,7 @@ class MainWindow : public QMainWindow {
   ViewHistory history_;
   std::shared_ptr<const RateSet> rates_;
   LiveEstimate live_;
+  OpenedDatabase database_;
   AppActions actions_;
   VerdictStrip* verdict_ = nullptr;
   StartPage* start_ = nullptr;

@@ -4,6 +4,9 @@
 #include <QInputDialog>
 
 #include "db/query/runs.h"
+#include "db/store/calibration_store.h"
+#include "db/store/validation_store.h"
+#include "db/store/verification_store.h"
 #include "gui/look/figures.h"
 #include "gui/step/step_view.h"
 #include "gui/study/scenario_text.h"
@@ -79,6 +82,16 @@ bool MainWindow::open_database(const QString& path) {
   const Store store = open_store(to_std(path), {.access = StoreAccess::kRead});
   const std::vector<RunSummary> runs = list_runs(store);
   if (runs.empty()) {
+    // Calibrations, validations and verifications are of use beside any study.
+    if (document_.is_open() &&
+        !(list_calibrations(store).empty() && list_validations(store).empty() && list_verifications(store).empty())) {
+      database_.open(path);
+      recent_ = with_recent(recent_, path);
+      show_dock(QStringLiteral("calibration"));
+      say(tr("%1 holds no runs, but what it knows of calibrations and validations lies beside the study.")
+              .arg(QFileInfo(path).fileName()));
+      return true;
+    }
     say(tr("%1 holds no runs yet: `cpfit plan SCENARIO --db \"%2\"` stores one.").arg(QFileInfo(path).fileName(), path), true);
     return false;
   }
@@ -109,6 +122,7 @@ bool MainWindow::open_database(const QString& path) {
   if (const Outcome<Recipe> recipe = parse_recipe(recipe_text, document_.design().recipe); !recipe_text.empty() && recipe.ok())
     document_.set_recipe(*recipe, run.ship.empty() ? tr("Control of run %1").arg(static_cast<qint64>(run.run))
                                                    : tr("Recipe that run %1 ships").arg(static_cast<qint64>(run.run)));
+  database_.open(path, run.run);
   say(tr("Run %1 of %2, by cpfit %3 with %4")
           .arg(static_cast<qint64>(run.run))
           .arg(QFileInfo(path).fileName(), text_of(run.tool_version), text_of(run.rates_version)));

@@ -61,6 +61,7 @@ ScreenshotsDone write_screenshots(MainWindow& window, const QString& folder) {
   window.resize(1440, 900);
   for (const ThemeChoice theme : {ThemeChoice::kLight, ThemeChoice::kDark}) {
     window.set_theme(theme);
+    window.resize(1440, 900);
     const QString suffix = QStringLiteral("-") + name_of(theme);
     const std::vector<WindowLayout>& layouts = window_layouts();
     for (std::size_t i = 0; i < layouts.size(); ++i) {
@@ -70,7 +71,9 @@ ScreenshotsDone write_screenshots(MainWindow& window, const QString& folder) {
     window.apply_layout(0);
     for (StudyView* view : window.views()) {
       QDockWidget* dock = window.dock(view->id());
-      // Alone and large, as a person would export it.
+      // Alone and large, as a person would export it; a dock that the layout left out has no place to float from.
+      const bool left_out = window.dockWidgetArea(dock) == Qt::NoDockWidgetArea;
+      if (left_out) window.addDockWidget(Qt::TopDockWidgetArea, dock);
       dock->setFloating(true);
       dock->resize(view->id() == QLatin1String("recipe")   ? QSize(400, 860)
                    : view->id() == QLatin1String("memory") ? QSize(560, 760)
@@ -79,6 +82,7 @@ ScreenshotsDone write_screenshots(MainWindow& window, const QString& folder) {
       dock->raise();
       album.add(*view, view->id() + suffix);
       dock->setFloating(false);
+      if (left_out) window.removeDockWidget(dock);
     }
   }
   window.set_theme(ThemeChoice::kHighContrast);

@@ -1,0 +1,67 @@
+// Parallel coordinates: an axis per field that varies, a line per recipe, coloured by a result. Drag along an axis keeps what
+// passes there, several axes combine; a click on an axis takes its brush away; drag a title to reorder, double-click it to flip.
+#pragma once
+
+#include <QWidget>
+#include <optional>
+#include <vector>
+
+#include "gui/results/parallel_axes.h"
+#include "gui/results/result_book.h"
+
+namespace cpfit::gui {
+
+class ParallelPlot : public QWidget {
+  Q_OBJECT
+ public:
+  ParallelPlot(ResultBook& book, Selection& selection, QWidget* parent = nullptr);
+  [[nodiscard]] QSize minimumSizeHint() const override { return {260, 150}; }
+  [[nodiscard]] QSize sizeHint() const override { return {620, 280}; }
+  [[nodiscard]] const std::vector<ParallelAxis>& axes() const { return axes_; }
+  /// Where an axis stands, in the widget.
+  [[nodiscard]] double axis_x(std::size_t index) const;
+  [[nodiscard]] double place_y(double place) const;
+  [[nodiscard]] std::size_t color_field() const { return color_; }
+  void set_color_field(std::size_t field);
+  /// The fields that have an axis where they vary: those the table shows.
+  void set_fields(std::vector<std::size_t> fields);
+  [[nodiscard]] std::size_t focused_axis() const { return focus_; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  void lay_out();
+  void refold();
+  void brush(std::size_t axis, double from, double to);
+  void announce_axis();
+  [[nodiscard]] QRectF plot_area() const;
+  [[nodiscard]] double share_at(double y) const;
+  [[nodiscard]] std::optional<std::size_t> axis_at(double x) const;
+  void paint_lines(QPainter& painter) const;
+  void paint_axes(QPainter& painter) const;
+  void paint_axis(QPainter& painter, std::size_t index) const;
+  void paint_chosen(QPainter& painter, std::uint32_t row, const QColor& color, Qt::PenStyle style) const;
+  void paint_foot(QPainter& painter) const;
+
+  ResultBook& book_;
+  Selection& selection_;
+  std::vector<ParallelAxis> axes_;
+  std::vector<std::size_t> ranks_;  // fields in the order a person put them; others follow
+  std::vector<std::size_t> flipped_, fields_;
+  std::vector<std::vector<LineBundle>> behind_, front_;  // (axes - 1)
+  std::size_t color_;
+  std::size_t focus_ = 0;
+  bool was_brushed_ = false;
+  enum class Drag { kNone, kBrush, kTitle } drag_ = Drag::kNone;
+  std::size_t dragged_ = 0;
+  QPointF pressed_, now_;
+};
+
+}  // namespace cpfit::gui

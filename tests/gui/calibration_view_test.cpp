@@ -1,0 +1,274 @@
+// Calibration: curves agree with the rates that predictions use, points come back from unchanged files, validations are scored
+// by hand, and the view by keyboard and mouse.
+#include <gmock/gmock.h>
+#include <qcustomplot.h>
+
+#include <QAbstractItemModelTester>
+#include <QComboBox>
+#include <QFile>
+#include <QLineEdit>
+#include <QTabWidget>
+#include <QTableView>
+#include <QTableWidget>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "calibrate/fit/fit_imported.h"
+#include "db/store/calibration_store.h"
+#include "db/store/validation_store.h"
+#include "example_study.h"
+#include "gui/calibration/calibration_view.h"
+#include "gui/calibration/surface_table.h"
+#include "gui/study/live_estimate.h"
+#include "model/cluster/gpu.h"
+
+namespace cpfit::gui {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(SurfacePlaces, FollowTheOrderOfTheTables) {
+  const auto known = known_calibration(default_calibration(), false);
+  ASSERT_GT(known->surfaces.size(), 20u);
+  EXPECT_TRUE(known->calibration.assumed);
+  for (std::size_t i = 0; i < known->surfaces.size(); ++i) {
+    const SurfacePlace place = surface_place(known->tables, i);
+    const std::string& name = known->surfaces[i].name;
+    switch (place.kind) {
+      case SurfaceKind::kGemm:
+        EXPECT_EQ(name.rfind("gemm", 0), 0u);
+        EXPECT_EQ(known->surfaces[i].device, known->tables.gemm[place.row].gpu);
+        break;
+      case SurfaceKind::kAttention:
+        EXPECT_EQ(name.rfind("attention", 0), 0u);
+        break;
+      case SurfaceKind::kCollective:
+        EXPECT_EQ(known->surfaces[i].device, known->tables.collective[place.row].link);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+TEST(RateCurves, EverySurfaceHasOneOrSaysWhyNot) {
+  const auto known = known_calibration(default_calibration(), false);
+  std::size_t drawn = 0;
+  for (std::size_t i = 0; i < known->surfaces.size(); ++i) {
+    const RateCurve curve = rate_curve(*known, i);
+    EXPECT_NE(curve.x.empty(), curve.why_none.isEmpty()) << known->surfaces[i].device << " " << known->surfaces[i].name;
+    EXPECT_EQ(curve.x.size(), curve.y.size());
+    for (std::size_t k = 0; k < curve.y.size(); ++k) {
+      EXPECT_GT(curve.y[k], 0.0);
+      if (k > 0) {
+        EXPECT_GT(curve.x[k], curve.x[k - 1]);
+      }
+    }
+    drawn += curve.x.empty() ? 0 : 1;
+  }
+  EXPECT_GT(drawn, known->surfaces.size() / 2);
+  EXPECT_FALSE(rate_curve(*known, known->surfaces.size()).why_none.isEmpty());
+}
+
+TEST(RateCurves, AreThoseThatPredictionsUse) {
+  const auto known = known_calibration(default_calibration(), false);
+  const RateSet rates = RateSet::defaults();
+  for (std::size_t i = 0; i < known->tables.gemm.size(); ++i) {
+    const GemmRow& row = known->tables.gemm[i];
+    if (row.gpu != "H100-SXM5-80GB" || row.math != MathKind::kBf16) continue;
+    const RateCurve curve = rate_curve(*known, i);
+    ASSERT_FALSE(curve.x.empty());
+    const double m = curve.x.back();
+    // "n 4,096, k 4,096": read back what the curve holds.
+    const QString held = QString(curve.held).remove(QLatin1Char(','));
+    const auto n = held.section(' ', 1, 1).toLongLong(), k = held.section(' ', 3, 3).toLongLong();
+    const Rated rated = gemm_time(rates.of(find_gpu(row.gpu).value()), {static_cast<std::int64_t>(m), n, k}, MathKind::kBf16);
+    EXPECT_NEAR(curve.y.back(), 2.0 * m * static_cast<double>(n) * static_cast<double>(k) / 1e12 / rated.time.value(),
+                1e-6 * curve.y.back());
+  }
+}
+
+TEST(CalibrationTexts, AgeEvidenceAndLinks) {
+  EXPECT_EQ(age_text(0, 1000), "–");
+  EXPECT_EQ(age_text(1'000'000, 1'000'000 + 3600), "today");
+  EXPECT_EQ(age_text(1'000'000, 1'000'000 + 86400), "1 day");
+  EXPECT_EQ(age_text(1'000'000, 1'000'000 + 10 * 86400), "10 days");
+  EXPECT_EQ(age_text(1'000'000, 1'000'000 + 90 * 86400), "3 months");
+  EXPECT_EQ(evidence_text(Evidence::kAssumed), "○ assumed");
+  EXPECT_DOUBLE_EQ(nominal_rate("nvlink4"), find_gpu("H100-SXM5-80GB")->scale_up.value());
+  EXPECT_DOUBLE_EQ(nominal_rate("string and cans"), 0.0);
+  EXPECT_DOUBLE_EQ(nominal_rate(""), 0.0);
+}
+
+StoredValidation validation(const char* path, std::vector<ValidationRow> rows) {
+  StoredValidation stored;
+  stored.result.path = path;
+  stored.result.rows = std::move(rows);
+  return stored;
+}
+
+TEST(Agreements, AreScoredByHandAndTheYoungestOfATableCounts) {
+  // Off by +10 %, -20 %, 0 %: median of the sizes 10 %, worst 20 %, median of the signs 0; two of three inside their interval.
+  const std::vector<StoredValidation> all = {
+      validation("a/steps.csv", {{2, "x", Metric::kStepSeconds, 10, 11, 9, 12, 0.1, "g", ""},
+                                 {3, "y", Metric::kStepSeconds, 10, 8, 7, 9, -0.2, "g", "vpp"},
+                                 {4, "z", Metric::kMfu, 0.5, 0.5, 0.4, 0.6, 0, "g", ""},
+                                 {5, "none", Metric::kStepSeconds, 0, 8, 7, 9, 0, "g", ""}}),
+      validation("b/more.csv", {{2, "w", Metric::kStepSeconds, 5, 5, 4, 6, 0, "h", ""}}),
+      validation("a/steps.csv", {{2, "older", Metric::kStepSeconds, 1, 2, 0, 3, 1.0, "g", ""}})};
+  const std::vector<Agreement> found = agreements(all);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].metric, Metric::kStepSeconds);
+  ASSERT_EQ(found[0].points.size(), 3u);
+  EXPECT_NEAR(found[0].median_error, 0.1, 1e-12);
+  EXPECT_NEAR(found[0].worst_error, 0.2, 1e-12);
+  EXPECT_NEAR(found[0].bias, 0.0, 1e-12);
+  EXPECT_NEAR(found[0].coverage, 2.0 / 3.0, 1e-12);
+  EXPECT_TRUE(found[0].points[1].searched);
+  EXPECT_EQ(found[0].points[0].file, "steps.csv");
+  EXPECT_TRUE(agreements({}).empty());
+}
+
+TEST(SurfaceModel, ObeysTheRulesOfModelsAndFilters) {
+  SurfaceTable table;
+  const QAbstractItemModelTester tester(&table, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  const auto known = known_calibration(default_calibration(), false);
+  table.show_surfaces(known, "");
+  EXPECT_EQ(table.rowCount(), static_cast<int>(known->surfaces.size()));
+  table.show_surfaces(known, "h100 ATTENTION");
+  ASSERT_GT(table.rowCount(), 0);
+  for (int row = 0; row < table.rowCount(); ++row) {
+    EXPECT_TRUE(table.index(row, 0).data().toString().contains("H100"));
+    EXPECT_TRUE(table.index(row, 1).data().toString().startsWith("attention"));
+    EXPECT_EQ(table.row_of(table.surface_at(row)), row);
+  }
+  table.show_surfaces(nullptr, "");
+  EXPECT_EQ(table.rowCount(), 0);
+}
+
+/// A host whose messages take 2 us and their bytes at 4 GB/s, with its file.
+MeasurementFile messages() {
+  MeasurementFile file;
+  file.backend = "host";
+  file.ranks = file.ranks_per_host = 2;
+  file.machine.cpu = "Model T";
+  file.machine.link = "shared memory";
+  for (std::int64_t bytes = 4096; bytes <= 16 << 20; bytes *= 2) {
+    const double time = 2e-6 + static_cast<double>(bytes) / 4e9;
+    file.points.push_back({"p2p",
+                           {{"bytes", AxisValue(bytes)},
+                            {"pair", AxisValue(std::string("0-1"))},
+                            {"direction", AxisValue(std::string("both"))},
+                            {"link", AxisValue(std::string("shared memory"))}},
+                           MeasuredOutcome::kMeasured,
+                           "",
+                           1,
+                           {{"seconds", time, 0.99 * time, 1.01 * time, 0.01 * time, 20, 0}},
+                           {}});
+  }
+  return file;
+}
+
+class Trust : public testing::Test {
+ protected:
+  void SetUp() override {
+    view.resize(1000, 640);
+    view.show();
+  }
+  void settle() {
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return std::ranges::none_of(jobs.rows(), [](const JobRow& row) { return row.state == JobState::kRunning; }); },
+        60'000));
+  }
+  QString path(const char* name) const { return folder.filePath(name); }
+  /// A database with one calibration of messages.json and one validation.
+  void fill() {
+    write_measurement(messages(), path("messages.json").toStdString());
+    const Outcome<ImportedFile> imported = import_file(path("messages.json").toStdString());
+    ASSERT_TRUE(imported.ok());
+    const Calibration made =
+        calibration_of(fit_imported({*imported}, gpu_presets()), {*imported}, "my host", "0.1", 1'700'000'000);
+    Store store = open_store(path("trust.sqlite").toStdString());
+    (void)save_calibration(store, made, surfaces_of(tables_of(made).value()));
+    ValidationResult result;
+    result.path = "steps.csv";
+    result.rows = {{2, "x", Metric::kStepSeconds, 10, 11, 9, 12, 0.1, "g", ""},
+                   {3, "y", Metric::kStepSeconds, 20, 19, 17, 22, -0.05, "g", ""}};
+    (void)save_validation(store, result, "0.1", "r");
+  }
+  QTemporaryDir folder;
+  Jobs jobs;
+  StudyDocument document;
+  OpenedDatabase database{jobs};
+  CalibrationView view{document, jobs, database};
+};
+
+TEST_F(Trust, TheDefaultsAreThereAndMarkedAssumed) {
+  EXPECT_EQ(view.calibrations()->rowCount(), 1);
+  EXPECT_TRUE(view.calibrations()->item(0, 0)->text().startsWith("○"));
+  EXPECT_EQ(view.command(), "cpfit calibrate show defaults");
+  EXPECT_TRUE(view.csv().startsWith("device,surface,evidence"));
+  view.tabs()->setCurrentIndex(1);
+  EXPECT_TRUE(view.summary().startsWith("No validation"));
+  EXPECT_TRUE(view.csv().isEmpty());
+}
+
+TEST_F(Trust, AStudyPutsItsOwnGpuInFront) {
+  ASSERT_TRUE(document.open_text(example_toml(), "test.toml").empty());
+  EXPECT_TRUE(view.summary().startsWith("H100-SXM5-80GB, attention")) << view.summary().toStdString();
+  view.surfaces()->setFocus();
+  const QString before = view.summary();
+  QTest::keyClick(view.surfaces(), Qt::Key_Down);
+  EXPECT_NE(view.summary(), before);
+  EXPECT_GE(view.curve_plot()->graphCount(), 3) << "band and curve";
+  QTest::keyClicks(view.filter(), "nvlink4");
+  EXPECT_TRUE(view.summary().startsWith("nvlink4")) << view.summary().toStdString();
+}
+
+TEST_F(Trust, PointsOfAnUnchangedFileComeBackWithResiduals) {
+  fill();
+  database.open(path("trust.sqlite"));
+  settle();
+  settle();
+  ASSERT_EQ(view.calibrations()->rowCount(), 2);
+  ASSERT_TRUE(view.shown());
+  EXPECT_EQ(view.shown()->calibration.name, "my host");
+  ASSERT_EQ(view.shown()->points.size(), 13u) << "4 KiB to 16 MiB by twos";
+  for (const RatePoint& point : view.shown()->points) EXPECT_LT(std::abs(point.residual), 0.1);
+  EXPECT_EQ(view.curve_plot()->axisRectCount(), 2) << "residuals beneath the curve";
+  EXPECT_TRUE(view.command().contains("--db"));
+}
+
+TEST_F(Trust, AChangedFileGivesNoPointsAndIsSaid) {
+  fill();
+  QFile file(path("messages.json"));
+  ASSERT_TRUE(file.open(QIODevice::Append));
+  file.write("\n");
+  file.close();
+  const Store store = open_store(path("trust.sqlite").toStdString(), {.access = StoreAccess::kRead});
+  const auto known = known_calibration(list_calibrations(store).front(), true);
+  EXPECT_TRUE(known->points.empty());
+  ASSERT_EQ(known->remarks.size(), 1);
+  EXPECT_TRUE(known->remarks[0].contains("changed")) << known->remarks[0].toStdString();
+  EXPECT_TRUE(provenance_html(*known).contains("messages.json"));
+}
+
+TEST_F(Trust, PredictedStandsAgainstMeasured) {
+  fill();
+  database.open(path("trust.sqlite"));
+  settle();
+  view.tabs()->setCurrentIndex(1);
+  EXPECT_EQ(view.metrics()->count(), 1);
+  // 10 % and 5 % off: the median of two is their mean.
+  EXPECT_TRUE(view.summary().startsWith("2 rows: half are within 7.5 %")) << view.summary().toStdString();
+  QCustomPlot* plot = view.agreement_plot();
+  plot->replot();
+  const QPointF at(plot->xAxis->coordToPixel(10.0), plot->yAxis->coordToPixel(11.0));
+  ASSERT_NE(view.agreement_at(at), nullptr);
+  EXPECT_EQ(view.agreement_at(at)->label, "x");
+  EXPECT_EQ(view.agreement_at(at + QPointF(200, 200)), nullptr);
+  EXPECT_EQ(view.csv().count('\n'), 3);
+}
+
+}  // namespace
+}  // namespace cpfit::gui

@@ -1,0 +1,188 @@
+// Compare: parts that sum exactly, what is no equal comparison, and the view by keyboard and mouse.
+#include <gmock/gmock.h>
+
+#include <QComboBox>
+#include <QPushButton>
+#include <QTableWidget>
+#include <QTest>
+#include <numeric>
+
+#include "example_study.h"
+#include "gui/compare/compare_view.h"
+#include "gui/compare/waterfall_plot.h"
+#include "gui/results/results_view.h"
+
+namespace cpfit::gui {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(WholeParts, SumToTheRoundedSum) {
+  // 0.4 + 0.4 + 0.4 = 1.2, rounded 1: one of them gets the unit.
+  EXPECT_THAT(whole_parts({0.4, 0.4, 0.4}), ElementsAre(1, 0, 0));
+  // 1.6 + 2.7 = 4.3, rounded 4: 2 + 3 are one too many, taken from the larger.
+  EXPECT_THAT(whole_parts({1.6, 2.7}), ElementsAre(2, 2));
+  EXPECT_THAT(whole_parts({}), ElementsAre());
+  EXPECT_THAT(whole_parts({5.0, 0.0}), ElementsAre(5, 0));
+}
+
+ComparedSide side(const char* name, const std::string& recipe, const std::string& sequence = "128k") {
+  ComparedSide made{name, example_design(recipe, sequence), {}};
+  Estimator estimator(example_rates());
+  const Estimate estimate = estimator.estimate(made.design, std::nullopt);
+  EXPECT_TRUE(estimate.legal()) << recipe;
+  if (estimate.legal()) made.candidate = *estimate.candidate;
+  return made;
+}
+
+TEST(Waterfalls, SumExactlyToTheDifference) {
+  for (const auto& [left, right] : {std::pair("tp=2,cp=4,pp=1,dp=1,recompute=full", "tp=4,cp=2,pp=1,dp=1,recompute=full"),
+                                    {"tp=2,cp=4,pp=1,dp=1,recompute=full", "tp=2,cp=1,pp=2,dp=2,recompute=full"},
+                                    {"tp=8,cp=1,pp=1,dp=1,recompute=none", "tp=1,cp=8,pp=1,dp=1,recompute=none"}}) {
+    const ComparedSide a = side("A", left), b = side("B", right);
+    for (const bool time : {true, false}) {
+      const std::vector<WaterfallRow> rows = time ? time_waterfall(a, b) : memory_waterfall(a, b);
+      ASSERT_GE(rows.size(), 3u);
+      EXPECT_EQ(rows.front().kind, PartKind::kTotal);
+      EXPECT_EQ(rows.back().kind, PartKind::kTotal);
+      std::int64_t sum = 0, of_a = 0, of_b = 0, level = rows.front().to;
+      for (const WaterfallRow& row : rows) {
+        if (row.kind == PartKind::kTotal) continue;
+        sum += row.change();
+        of_a += row.a;
+        of_b += row.b;
+        EXPECT_EQ(row.from, level) << "each begins where the last ended";
+        level = row.to;
+      }
+      EXPECT_EQ(sum, rows.back().to - rows.front().to);
+      EXPECT_EQ(of_a, rows.front().to);
+      EXPECT_EQ(of_b, rows.back().to);
+      EXPECT_EQ(level, rows.back().to);
+      // And the totals are the candidates' own, to half a unit and what summing in another order loses.
+      const double total = time ? a.candidate.time.step().value() * 1e12 : a.candidate.memory.device.value();
+      EXPECT_NEAR(static_cast<double>(rows.front().to), total, 1.0);
+    }
+  }
+}
+
+TEST(Waterfalls, AreCutOnlyWhereTheDifferenceWouldBeASliver) {
+  const auto rows = [](std::int64_t a, std::int64_t b) {
+    return std::vector<WaterfallRow>{{"A", PartKind::kTotal, 0, a, a, a, 0, false},
+                                     {"part", PartKind::kPart, a, b, a, b, 0, false},
+                                     {"B", PartKind::kTotal, 0, b, b, b, 0, false}};
+  };
+  EXPECT_FALSE(waterfall_axis(rows(100, 40)).is_cut());
+  const WaterfallAxis cut = waterfall_axis(rows(1000, 990));
+  EXPECT_TRUE(cut.is_cut());
+  EXPECT_LT(cut.low, 990);
+  EXPECT_GE(cut.high, 1000);
+  EXPECT_FALSE(waterfall_axis(rows(7, 7)).is_cut()) << "nothing moves";
+}
+
+TEST(EqualComparison, NamesWhatIsNotHeld) {
+  const ComparedSide a = side("A", "tp=2,cp=4,pp=1,dp=1,recompute=full");
+  EXPECT_TRUE(unequal_reasons(a, side("B", "tp=4,cp=2,pp=1,dp=1,recompute=full")).isEmpty()) << "degrees may differ";
+  const QStringList recompute = unequal_reasons(a, side("B", "tp=2,cp=4,pp=1,dp=1,recompute=none"));
+  ASSERT_EQ(recompute.size(), 1);
+  EXPECT_TRUE(recompute[0].contains("recompute"));
+  const QStringList batch = unequal_reasons(a, side("B", "tp=2,cp=4,pp=1,dp=1,recompute=full", "64k"));
+  ASSERT_EQ(batch.size(), 1);
+  EXPECT_TRUE(batch[0].contains("1,048,576 against 524,288")) << batch[0].toStdString();  // 8 x 128k, 8 x 64k
+  ComparedSide other = a;
+  Scenario scenario = *a.design.scenario;
+  scenario.cluster.gpu.name = "H200-SXM-141GB";
+  scenario.model.layers += 1;
+  other.design.scenario = std::make_shared<const Scenario>(scenario);
+  EXPECT_EQ(unequal_reasons(a, other).size(), 2) << "model and hardware";
+}
+
+TEST(EqualComparison, ListsEveryInputThatDiffers) {
+  const ComparedSide a = side("A", "tp=2,cp=4,pp=1,dp=1,recompute=full");
+  const std::vector<InputDifference> found =
+      input_differences(a, side("B", "tp=4,cp=2,pp=1,dp=1,micro_batch=2,recompute=none", "64k"));
+  QStringList names;
+  for (const InputDifference& each : found) names.append(each.name);
+  EXPECT_EQ(names, (QStringList{"Sequence", "Tokens per step", "TP", "CP", "Micro-batch", "Recompute"}))
+      << names.join(", ").toStdString();
+  EXPECT_TRUE(found[1].unequal);
+  EXPECT_FALSE(found[2].unequal);
+  EXPECT_TRUE(found[4].policy) << "micro-batch";
+  EXPECT_TRUE(found[5].unequal) << "recompute";
+  EXPECT_TRUE(input_differences(a, a).empty());
+}
+
+class Compared : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(document.open_text(example_toml("64k"), "test.toml").empty());
+    view.resize(1000, 640);
+    view.show();
+    settle();
+    document.set_recipe(example_design("tp=2,cp=4,pp=1,dp=1,recompute=full").recipe, "start");
+    settle();
+  }
+  void settle() {
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !live.is_busy(); }, 60'000));
+  }
+  void pin() { document.pin_baseline({document.design(), *live.now().candidate, "pinned"}); }
+  StudyDocument document;
+  Jobs jobs;
+  Selection selection;
+  LiveEstimate live{document, jobs, example_rates()};
+  OpenedDatabase database{jobs};
+  ResultsView results{document, live, jobs, database, selection};
+  CompareView view{document, live, results.book(), selection};
+};
+
+TEST_F(Compared, TheBaselineWithTheRecipeNow) {
+  pin();
+  EXPECT_TRUE(view.summary().contains("same time and memory"));
+  ASSERT_TRUE(document.set_value("cp", "2").empty());
+  settle();
+  EXPECT_FALSE(view.is_refused()) << view.summary().toStdString();
+  ASSERT_FALSE(view.time()->rows().empty());
+  EXPECT_EQ(view.time()->rows().front().name, "Baseline");
+  EXPECT_GE(view.inputs()->rowCount(), 2);
+  view.time()->setFocus();
+  QTest::keyClick(view.time(), Qt::Key_Down);
+  QTest::keyClick(view.time(), Qt::Key_Down);
+  EXPECT_EQ(view.time()->current(), 1);
+  EXPECT_TRUE(view.time()->accessibleDescription().contains("compute"));
+  EXPECT_TRUE(view.command().contains(" && "));
+}
+
+TEST_F(Compared, AnotherRecomputeIsRefusedUntilAskedFor) {
+  pin();
+  ASSERT_TRUE(document.set_value("recompute", "none").empty());
+  settle();
+  ASSERT_TRUE(live.now().legal());
+  EXPECT_TRUE(view.is_refused());
+  EXPECT_TRUE(view.time()->rows().empty());
+  EXPECT_TRUE(view.summary().contains("recompute differs")) << view.summary().toStdString();
+  EXPECT_FALSE(view.csv().contains("\npart,"));
+  ASSERT_TRUE(view.all_the_same()->isVisible());
+  QTest::mouseClick(view.all_the_same(), Qt::LeftButton);
+  EXPECT_FALSE(view.is_refused());
+  EXPECT_FALSE(view.time()->rows().empty());
+  EXPECT_TRUE(view.csv().contains("not equal,"));
+  EXPECT_TRUE(view.csv().contains("\ntotal,"));
+  ASSERT_TRUE(document.set_value("cp", "2").empty());
+  EXPECT_TRUE(view.is_refused()) << "another pair is another question";
+}
+
+TEST_F(Compared, TwoResultRowsAndWhatIsMissing) {
+  view.side_a()->setCurrentIndex(view.side_a()->findData(static_cast<int>(CompareSource::kRowB)));
+  EXPECT_TRUE(view.summary().contains("marked B"));
+  view.side_a()->setCurrentIndex(0);
+  ResultBook& book = results.book();
+  ASSERT_GE(book.rows().rows.size(), 2u);
+  book.choose(book.rows().rows[0], nullptr);
+  book.choose_other(book.rows().rows[1], nullptr);
+  EXPECT_GE(view.inputs()->rowCount(), 1);
+  EXPECT_EQ(view.inputs()->horizontalHeaderItem(2)->text(), "Result B");
+  document.close();
+  EXPECT_TRUE(view.summary().startsWith("Open a study"));
+}
+
+}  // namespace
+}  // namespace cpfit::gui
