@@ -40,15 +40,18 @@ ResultTable::ResultTable(ResultBook& book, QObject* parent)
       book_(book),
       columns_(usual_columns()),
       keys_({{field_named("verdict"), false}, {field_named("step"), false}}) {
+  // A new set first, so that no view asks for rows of one that is gone.
+  connect(&book_, &ResultBook::set_changed, this, &ResultTable::refill);
   connect(&book_, &ResultBook::rows_changed, this, &ResultTable::refill);
   refill();
 }
 
 void ResultTable::refill() {
   beginResetModel();
+  set_ = book_.set();
   order_ = book_.rows().rows;
-  lines_.assign(book_.set() ? book_.set()->size() : 0, -1);
-  if (book_.set()) sort_rows(*book_.set(), keys_, order_);
+  lines_.assign(set_ ? set_->size() : 0, -1);
+  if (set_) sort_rows(*set_, keys_, order_);
   for (std::size_t line = 0; line < order_.size(); ++line) lines_[order_[line]] = static_cast<std::int32_t>(line);
   endResetModel();
 }
@@ -61,12 +64,12 @@ void ResultTable::set_columns(std::vector<std::size_t> columns) {
 
 void ResultTable::set_keys(std::vector<SortKey> keys) {
   keys_ = std::move(keys);
-  if (!book_.set()) return;
+  if (!set_) return;
   emit layoutAboutToBeChanged();
   const QModelIndexList before = persistentIndexList();
   std::vector<std::uint32_t> rows;
   for (const QModelIndex& index : before) rows.push_back(row_at(index.row()));
-  sort_rows(*book_.set(), keys_, order_);
+  sort_rows(*set_, keys_, order_);
   for (std::size_t line = 0; line < order_.size(); ++line) lines_[order_[line]] = static_cast<std::int32_t>(line);
   QModelIndexList after;
   for (qsizetype i = 0; i < before.size(); ++i)
@@ -88,7 +91,7 @@ int ResultTable::columnCount(const QModelIndex& parent) const {
 
 QVariant ResultTable::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
-  const ResultSet& set = *book_.set();
+  const ResultSet& set = *set_;
   const std::uint32_t row = row_at(index.row());
   const bool why = index.column() == static_cast<int>(columns_.size());
   if (role == Qt::ToolTipRole) return book_.row_text(row);
@@ -134,7 +137,7 @@ QVariant ResultTable::headerData(int section, Qt::Orientation orientation, int r
 
 QString ResultTable::csv() const {
   if (book_.is_empty()) return {};
-  const ResultSet& set = *book_.set();
+  const ResultSet& set = *set_;
   QStringList head;
   for (const std::size_t at : columns_) {
     const ResultField& field = result_fields()[at];

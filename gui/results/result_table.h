@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QAbstractTableModel>
+#include <memory>
 #include <vector>
 
 #include "gui/results/result_book.h"
@@ -40,6 +41,7 @@ class ResultTable : public QAbstractTableModel {
  private:
   void refill();
   ResultBook& book_;
+  std::shared_ptr<const ResultSet> set_;  // that order_ and lines_ are of
   std::vector<std::size_t> columns_;
   std::vector<SortKey> keys_;
   std::vector<std::uint32_t> order_;

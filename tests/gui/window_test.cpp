@@ -249,7 +249,8 @@ TEST_F(Window, EveryViewIsExportedInEveryFormat) {
       const QString path = folder.filePath(view->id() + ending);
       if (QString(ending) == ".csv" && view->csv().isEmpty()) continue;
       EXPECT_EQ(export_view(*view, path, format_of(path)), "") << path.toStdString();
-      EXPECT_GT(QFile(path).size(), 50) << path.toStdString();
+      // A table without rows is its headings.
+      EXPECT_GT(QFile(path).size(), QString(ending) == ".csv" ? 10 : 50) << path.toStdString();
     }
     EXPECT_FALSE(export_view(*view, "/nowhere/at/all.png", ExportFormat::kPng).isEmpty());
     EXPECT_FALSE(view->summary().isEmpty()) << view->id().toStdString();
