@@ -1,6 +1,6 @@
 // What main of every test program does: runs the tests, and looks for leaks while no thread is on its way out. The leak check
 // at the end of a process may meet a worker half gone (Qt's pools do not join theirs), read memory that is no more, and fail
-// tests that had passed.
+// tests that had passed. What a program builds around its tests (a QApplication with its fonts) must be gone by then.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -33,15 +33,20 @@ inline void wait_for_leaving_threads() {
   }
 }
 
+/// The tests' result; TBB's workers have ended.
 inline int run_all_tests() {
   tbb::task_scheduler_handle workers{tbb::attach{}};
   const int result = RUN_ALL_TESTS();
   tbb::finalize(workers, std::nothrow);
+  return result;
+}
+
+/// The last thing main does. Ends the process when there are leaks; there is no second check at its end.
+inline void look_for_leaks() {
 #ifdef __SANITIZE_ADDRESS__
   wait_for_leaving_threads();
-  __lsan_do_leak_check();  // ends the process when there are any; there is no second check at its end
+  __lsan_do_leak_check();
 #endif
-  return result;
 }
 
 }  // namespace cpfit::testing_main

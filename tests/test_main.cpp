@@ -3,5 +3,7 @@
 
 int main(int argc, char** argv) {
   testing::InitGoogleMock(&argc, argv);
-  return cpfit::testing_main::run_all_tests();
+  const int result = cpfit::testing_main::run_all_tests();
+  cpfit::testing_main::look_for_leaks();
+  return result;
 }

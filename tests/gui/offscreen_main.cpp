@@ -8,6 +8,11 @@ int main(int argc, char** argv) {
   if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
   QStandardPaths::setTestModeEnabled(true);
   testing::InitGoogleMock(&argc, argv);
-  const QApplication application(argc, argv);
-  return cpfit::testing_main::run_all_tests();
+  int result = 0;
+  {
+    const QApplication application(argc, argv);
+    result = cpfit::testing_main::run_all_tests();
+  }
+  cpfit::testing_main::look_for_leaks();
+  return result;
 }
