@@ -80,33 +80,38 @@ Pipe make_pipe() {
   return {ends[0], ends[1]};
 }
 
-/// Keeps the signals by which a person ends us away until the child is dealt with.
+/// What the handler below may touch can only be of the process.
+volatile sig_atomic_t signal_arrived = 0;
+
+/// Notes the signals by which a person ends us, until the child is dealt with; then they mean what they meant before. By a
+/// handler and not by blocking them: a process has threads that were there before main (those of a BLAS), to which the system
+/// may give what this one blocks.
 class HeldSignals {
  public:
   HeldSignals() {
-    sigemptyset(&held_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&held_, signal);
-    pthread_sigmask(SIG_BLOCK, &held_, &before_);
+    signal_arrived = 0;
+    struct sigaction note{};
+    note.sa_handler = [](int signal) { signal_arrived = signal; };
+    for (std::size_t i = 0; i < kHeld.size(); ++i) {
+      sigaction(kHeld[i], nullptr, &before_[i]);
+      if (!ignored(i)) sigaction(kHeld[i], &note, nullptr);
+    }
   }
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
   ~HeldSignals() {
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    if (arrived_ != 0) ::raise(arrived_);
+    for (std::size_t i = 0; i < kHeld.size(); ++i)
+      if (!ignored(i)) sigaction(kHeld[i], &before_[i], nullptr);
+    if (arrived()) ::raise(signal_arrived);
   }
-  [[nodiscard]] const sigset_t& before() const { return before_; }
   /// Has one arrived? It is raised again at the end.
-  bool arrived() {
-    const timespec now{};
-    const int signal = sigtimedwait(&held_, nullptr, &now);
-    if (signal > 0) arrived_ = signal;
-    return arrived_ != 0;
-  }
+  [[nodiscard]] bool arrived() const { return signal_arrived != 0; }
 
  private:
-  sigset_t held_{};
-  sigset_t before_{};
-  int arrived_ = 0;
+  static constexpr std::array<int, 3> kHeld = {SIGINT, SIGTERM, SIGHUP};
+  /// As nohup has it.
+  [[nodiscard]] bool ignored(std::size_t i) const { return before_[i].sa_handler == SIG_IGN; }
+  std::array<struct sigaction, 3> before_{};
 };
 
 /// The child and its group, ended at the latest when this goes.
@@ -169,7 +174,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-pid_t spawn(const ChildCommand& command, const sigset_t& mask, const Pipe& output, const Pipe& errors) {
+pid_t spawn(const ChildCommand& command, const Pipe& output, const Pipe& errors) {
   std::vector<std::string> words = command.words;
   std::vector<std::string> environment = environment_of(command);
   posix_spawn_file_actions_t files;
@@ -179,9 +184,8 @@ pid_t spawn(const ChildCommand& command, const sigset_t& mask, const Pipe& outpu
   posix_spawn_file_actions_adddup2(&files, errors.write, STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&attributes, 0);  // a group of its own
-  posix_spawnattr_setsigmask(&attributes, &mask);
   pid_t child = 0;
   const int failure =
       posix_spawnp(&child, words[0].c_str(), &files, &attributes, pointers_to(words).data(), pointers_to(environment).data());
@@ -220,10 +224,10 @@ void keep_end(std::string& errors, const std::string& more) {
 
 ChildResult run_child(const ChildCommand& command, const std::function<void(std::string_view line)>& on_line) {
   if (command.words.empty()) throw Error("a child process without a program cannot be started");
-  HeldSignals signals;
+  const HeldSignals signals;
   const Pipe output_pipe = make_pipe();
   const Pipe error_pipe = make_pipe();
-  const pid_t leader = spawn(command, signals.before(), output_pipe, error_pipe);
+  const pid_t leader = spawn(command, output_pipe, error_pipe);
   ReadEnd output(output_pipe.read);
   ReadEnd errors(error_pipe.read);
   ChildGroup child(leader);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include "cli/mpi_launch.h"
@@ -96,12 +97,20 @@ TEST(ChildProcess, CtrlCEndsTheChildFirstAndIsThenOursAgain) {
   sigaction(SIGINT, &action, &before);
   std::string sleeper;
   const ChildCommand command{{"sh", "-c", "echo $$; sleep 1000"}, {}, std::chrono::seconds(60)};
-  (void)run_child(command, [&](std::string_view line) {
+  // A thread that blocks nothing, as a BLAS has them: the system may give the signal to it.
+  std::atomic<bool> over = false;
+  std::thread other([&] {
+    while (!over) ::usleep(1000);
+  });
+  const ChildResult result = run_child(command, [&](std::string_view line) {
     sleeper = line;
     ::kill(::getpid(), SIGINT);
   });
+  over = true;
+  other.join();
   sigaction(SIGINT, &before, nullptr);
   EXPECT_EQ(caught, 1);
+  EXPECT_FALSE(result.timed_out);
   EXPECT_FALSE(runs(sleeper));
 }
 
