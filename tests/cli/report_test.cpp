@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <regex>
 
 #include "tests/cli/child.h"
 
@@ -14,15 +13,19 @@ using testing::Not;
 
 /// Every tag that opens is closed in its turn; what is left open, or closed out of turn.
 std::string first_broken_tag(const std::string& page) {
-  static const std::regex tag("<(/?)([a-zA-Z0-9]+)((?:\"[^\"]*\"|[^>\"])*?)(/?)>");
   std::vector<std::string> open;
-  for (std::sregex_iterator at(page.begin(), page.end(), tag), end; at != end; ++at) {
-    const std::string name = (*at)[2];
-    if (name == "meta" || (*at)[4] == "/") continue;
-    if ((*at)[1] != "/") {
+  for (std::size_t at = page.find('<'); at != std::string::npos; at = page.find('<', at)) {
+    const std::size_t begin = at++;
+    bool quoted = false;
+    while (at < page.size() && (quoted || page[at] != '>')) quoted ^= page[at++] == '"';
+    const std::string tag = page.substr(begin + 1, at - begin - 1);
+    const bool closes = tag.starts_with("/");
+    const std::string name = tag.substr(closes, tag.find_first_of(" \n/>", 1) - closes);
+    if (tag.starts_with("!") || tag.ends_with("/") || name == "meta") continue;
+    if (!closes) {
       open.push_back(name);
     } else if (open.empty() || open.back() != name) {
-      return "</" + name + "> at " + std::to_string(at->position());
+      return "</" + name + "> at " + std::to_string(begin);
     } else {
       open.pop_back();
     }
