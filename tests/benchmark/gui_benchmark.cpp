@@ -106,7 +106,9 @@ void brush_100000_results(benchmark::State& state) {
   ResultFilter filter;
   filter.fits_only = false;
   filter.terms = {parse_term(QStringLiteral("cp>=2")).value(), parse_term(QStringLiteral("recompute=none|full")).value()};
-  const FilteredRows everything = filtered(*set, {.fits_only = false}, field_named("memory"), field_named("step"));
+  ResultFilter none;
+  none.fits_only = false;
+  const FilteredRows everything = filtered(*set, none, field_named("memory"), field_named("step"));
   const std::vector<float> colors = color_shares(*set, everything.rows, field_named("step"));
   const std::vector<ParallelAxis> axes = parallel_axes(*set, everything.rows, ResultTable::usual_columns());
   for (auto _ : state) {
