@@ -564,10 +564,11 @@ Outcome<LaunchReading> read_megatron(const Settings& settings, std::optional<std
   }
   if (const auto sequence = in.number("--seq-length"); sequence && *sequence > 0) {
     reading.sequence = Tokens(*sequence);
-    if (recipe.cp > 1 && *sequence % (2 * std::int64_t{recipe.cp}) != 0) {
+    const std::int64_t chunks = 2 * std::int64_t{recipe.cp};
+    if (recipe.cp > 1 && *sequence % chunks != 0) {
       in.problem("launch.sequence", "--seq-length",
-                 fmt::format("{} tokens do not divide into 2 * cp = {} chunks", *sequence, 2 * recipe.cp),
-                 fmt::format("pad to {}", (*sequence / (2 * recipe.cp) + 1) * 2 * recipe.cp));
+                 fmt::format("{} tokens do not divide into 2 * cp = {} chunks", *sequence, chunks),
+                 fmt::format("pad to {}", (*sequence / chunks + 1) * chunks));
     }
   }
   reading.global_batch = in.number("--global-batch-size");
