@@ -3,12 +3,13 @@
 
 usage: report.py CPFIT FOLDER_OF_TABLES            writes REPORT.md and *.svg beside this file
        report.py CPFIT FOLDER_OF_TABLES --check    compares with what lies there; exit code 1 when a figure has moved,
-                                                   77 when there are no tables
+                                                   77 when there are no tables, or others than it was written from
 
 Only the standard library; a first-order estimate stands beside cpfit's figures (first_order.py).
 """
 import collections
 import glob
+import hashlib
 import json
 import math
 import os
@@ -67,11 +68,30 @@ class Step:
         return (time["exposed"][cause] if cause in time["exposed"] else time[cause]) / step
 
 
-def validated(cpfit, folder):
+def waived(why):
+    print(f"report.py: waived: {why}", file=sys.stderr)
+    sys.exit(WAIVED)
+
+
+def tables_in(folder):
     files = sorted(glob.glob(os.path.join(folder, "*.csv")))
     if not files:
-        print(f"report.py: waived: no tables of public measurements in {folder}", file=sys.stderr)
-        sys.exit(WAIVED)
+        waived(f"no tables of public measurements in {folder}")
+    return files
+
+
+def fingerprint(folder):
+    """Of all tables' names and bytes: figures of other rows cannot be compared."""
+    digest = hashlib.sha256()
+    for path in tables_in(folder):
+        digest.update(os.path.basename(path).encode())
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()[:16]
+
+
+def validated(cpfit, folder):
+    files = tables_in(folder)
     said = subprocess.run([cpfit, "validate", *files, "--json"], capture_output=True, text=True, check=True)
     return {os.path.splitext(os.path.basename(one["file"]))[0]: one for one in json.loads(said.stdout)["files"]}
 
@@ -360,7 +380,7 @@ def report(cpfit, folder):
     text = ("# What the predictions are worth\n\n"
             "Written by `tests/evidence/report.py CPFIT ../shared/published`; a test compares it with what the code says now. The "
             "tables are public measurements, named after their sources; they are not part of this repository. Errors are "
-            "predicted/measured - 1; bias is their median.\n\n"
+            "predicted/measured - 1; bias is their median. Tables: " + fingerprint(folder) + ".\n\n"
             "![step time](step_time.svg)\n\n")
     text += step_section(steps) + "\n" + context_parallel_section(steps, tables) + "\n"
     text += "![sweeps](sweep.svg)\n\n" + cause_section(steps) + "\n![memory](memory.svg)\n\n" + memory_section(tables) + "\n"
@@ -391,17 +411,20 @@ def main():
     arguments = [one for one in sys.argv[1:] if one != "--check"]
     if len(arguments) != 2:
         sys.exit(__doc__)
-    text, drawn = report(*arguments)
     path = os.path.join(HERE, "REPORT.md")
     if "--check" in sys.argv:
         with open(path, encoding="utf-8") as file:
-            moved = drift(file.read(), text)
+            before = file.read()
+        if fingerprint(arguments[1]) not in before:
+            waived("the tables are not those that REPORT.md was written from")
+        moved = drift(before, report(*arguments)[0])
         for line in moved:
             print(line)
         if moved:
             sys.exit("report.py: the figures have moved; look at them, then write the report anew")
         print("the report says what the code says")
         return
+    text, drawn = report(*arguments)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     for name, picture in drawn.items():
