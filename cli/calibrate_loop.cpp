@@ -25,6 +25,7 @@
 #include "model/rates/overlay.h"
 #include "sim/evaluate/ring_step.h"
 #include "sim/evaluate/score.h"
+#include "sim/screen/composition.h"
 
 namespace cpfit::cli {
 
@@ -211,8 +212,8 @@ LoopResult compare(std::vector<ImportedFile> files, const std::vector<Measuremen
       row.measured_exposed = value_of(point, "exposed_seconds");
       row.predicted = predicted->seconds;
       row.predicted_exposed = predicted->exposed_seconds;
-      row.low = predicted->seconds / (1 + 1.645 * predicted->relative_sigma);
-      row.high = predicted->seconds * (1 + 1.645 * predicted->relative_sigma);
+      row.low = predicted->seconds / (1 + kNinetyPercent * predicted->relative_sigma);
+      row.high = predicted->seconds * (1 + kNinetyPercent * predicted->relative_sigma);
       row.in_range = predicted->in_range;
       row.noise = -1;
       for (const MeasurementFile& repeat : repeats) {

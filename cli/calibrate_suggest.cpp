@@ -14,6 +14,7 @@
 #include "model/quantity/text.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/uncertainty.h"
+#include "sim/screen/composition.h"
 
 namespace cpfit::cli {
 
@@ -27,7 +28,6 @@ struct SuggestArguments {
 
 /// What a fitted curve of one's own machine misses by: the kernel tables' median hold-out error of 3 %, as a standard deviation.
 constexpr double kMeasuredSigma = 1.4826 * 0.03;
-constexpr double kNinety = 1.645;  // half width of a two-sided 90 % interval in standard deviations
 
 /// How a probe is started for this cluster, and what it takes. Minutes: points of the probe's plan on a GPU, each at most a
 /// second to settle (docs/calibrate.md).
@@ -145,20 +145,20 @@ int run_suggest(const SuggestArguments& arguments) {
                           {"evidence", std::string(evidence_text(surface->evidence))},
                           {"outside_range", surface->outside}});
       about +=
-          fmt::format("{}{} (±{}, {}{})", about.empty() ? "" : "; ", surface->surface, percent(kNinety * surface->sigma),
+          fmt::format("{}{} (±{}, {}{})", about.empty() ? "" : "; ", surface->surface, percent(kNinetyPercent * surface->sigma),
                       evidence_text(surface->evidence), surface->outside.empty() ? "" : ", outside: " + surface->outside.front());
     }
     list.push_back({{"probe", std::string(name_of(one.probe))},
                     {"command", run.command},
                     {"minutes", run.minutes},
-                    {"step_interval_now", kNinety * one.before},
-                    {"step_interval_then", kNinety * one.after},
+                    {"step_interval_now", kNinetyPercent * one.before},
+                    {"step_interval_then", kNinetyPercent * one.after},
                     {"surfaces", surfaces}});
-    table.row({std::string(name_of(one.probe)), fmt::format("{:g}", run.minutes), "±" + percent(kNinety * one.before),
-               "±" + percent(kNinety * one.after), about});
+    table.row({std::string(name_of(one.probe)), fmt::format("{:g}", run.minutes), "±" + percent(kNinetyPercent * one.before),
+               "±" + percent(kNinetyPercent * one.after), about});
     commands += "  " + run.command + "\n";
   }
-  const double composition = kNinety * steps.front().composition;
+  const double composition = kNinetyPercent * steps.front().composition;
   if (arguments.json) {
     print_json({{"shortlist", shortlist},
                 {"composition_interval", composition},
@@ -169,7 +169,7 @@ int run_suggest(const SuggestArguments& arguments) {
   std::string text = fmt::format(
       "Step time of the {} best recipes, 90 % interval: ±{} of it, ±{} of that from putting the parts together, which no "
       "probe changes.\n\n",
-      steps.size(), percent(kNinety * steps.front().sigma()), percent(composition));
+      steps.size(), percent(kNinetyPercent * steps.front().sigma()), percent(composition));
   text = wrapped(text, 0);
   if (suggestions.empty())
     text += "No probe would make it smaller by a tenth of a percent.\n";

@@ -22,25 +22,12 @@
 #include "gui/look/color_tokens.h"
 #include "gui/look/figures.h"
 #include "gui/view/plot_look.h"
+#include "gui/view/quiet_table.h"
+#include "sim/screen/composition.h"
 
 namespace cpfit::gui {
 
 namespace {
-
-constexpr double kNinety = 1.645;  // standard deviations of a 90 % interval
-
-void plain_table(QTableView* table) {
-  table->verticalHeader()->hide();
-  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-  table->horizontalHeader()->setStretchLastSection(true);
-  table->horizontalHeader()->setHighlightSections(false);
-  table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->setSelectionMode(QAbstractItemView::SingleSelection);
-  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table->setAlternatingRowColors(true);
-  table->setShowGrid(false);
-  table->setWordWrap(false);
-}
 
 void note_in(QCustomPlot& plot, const QString& text) {
   auto* item = new QCPItemText(&plot);
@@ -124,7 +111,7 @@ CalibrationView::CalibrationView(StudyDocument& document, Jobs& jobs, OpenedData
 QWidget* CalibrationView::build_curves() {
   list_->setAccessibleName(tr("Calibrations"));
   list_->setHorizontalHeaderLabels({tr("Calibration"), tr("Of"), tr("Curves"), tr("Hold-out"), tr("Age"), tr("Files")});
-  plain_table(list_);
+  make_quiet(list_);
   list_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   provenance_->setAccessibleName(tr("Where the calibration comes from"));
   provenance_->setFrameShape(QFrame::NoFrame);
@@ -133,7 +120,7 @@ QWidget* CalibrationView::build_curves() {
   filter_->setClearButtonEnabled(true);
   table_->setModel(surfaces_);
   table_->setAccessibleName(tr("Surfaces"));
-  plain_table(table_);
+  make_quiet(table_);
   headline_->setWordWrap(true);
   curve_->setAccessibleName(tr("Curve of the surface"));
   curve_->setFocusPolicy(Qt::StrongFocus);
@@ -325,8 +312,8 @@ void CalibrationView::draw_curve() {
   QVector<double> y(picture.y.begin(), picture.y.end()), low, high;
   for (const double value : y) {
     // The interval is of the time: the rate is its inverse.
-    low.append(value / (1.0 + kNinety * picture.sigma));
-    high.append(value * (1.0 + kNinety * picture.sigma));
+    low.append(value / (1.0 + kNinetyPercent * picture.sigma));
+    high.append(value * (1.0 + kNinetyPercent * picture.sigma));
   }
   QCPGraph* lower = curve_->addGraph();
   lower->setData(x, low, true);

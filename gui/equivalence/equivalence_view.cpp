@@ -14,6 +14,7 @@
 #include <cmath>
 
 #include "gui/look/figures.h"
+#include "gui/view/quiet_table.h"
 
 namespace cpfit::gui {
 
@@ -22,19 +23,6 @@ namespace {
 constexpr int kFirstTensor = 7;
 
 QString error_text(double value) { return std::isfinite(value) ? QString::number(value, 'e', 1) : QStringLiteral("no number"); }
-
-void quiet_table(QTableView* table) {
-  table->verticalHeader()->hide();
-  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-  table->horizontalHeader()->setHighlightSections(false);
-  table->horizontalHeader()->setStretchLastSection(true);
-  table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->setSelectionMode(QAbstractItemView::SingleSelection);
-  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table->setAlternatingRowColors(true);
-  table->setShowGrid(false);
-  table->setWordWrap(false);
-}
 
 }  // namespace
 
@@ -125,10 +113,10 @@ EquivalenceView::EquivalenceView(StudyDocument& document, OpenedDatabase& databa
   controls_title_->setFont(bold);
   table_->setModel(rows_);
   table_->setAccessibleName(tr("Cases"));
-  quiet_table(table_);
+  make_quiet(table_);
   controls_->setAccessibleName(tr("Planted faults"));
   controls_->setHorizontalHeaderLabels({tr("Fault"), tr("Caught"), tr("Shows in"), tr("Error, limit"), tr("What it is")});
-  quiet_table(controls_);
+  make_quiet(controls_);
   empty_->setWordWrap(true);
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setForegroundRole(QPalette::PlaceholderText);

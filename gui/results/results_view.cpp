@@ -20,6 +20,7 @@
 #include "gui/results/pareto_plot.h"
 #include "gui/results/result_table.h"
 #include "gui/view/plot_look.h"
+#include "gui/view/quiet_table.h"
 
 namespace cpfit::gui {
 
@@ -81,17 +82,8 @@ ResultsView::ResultsView(StudyDocument& document, LiveEstimate& live, Jobs& jobs
 
   table_->setModel(rows_);
   table_->setAccessibleName(tr("Recipes"));
-  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table_->setSelectionMode(QAbstractItemView::SingleSelection);
-  table_->setAlternatingRowColors(true);
-  table_->setShowGrid(false);
-  table_->setWordWrap(false);
-  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table_->verticalHeader()->hide();
-  table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
+  make_quiet(table_);
   table_->horizontalHeader()->setSectionsClickable(true);
-  table_->horizontalHeader()->setHighlightSections(false);
-  table_->horizontalHeader()->setStretchLastSection(true);
   table_->horizontalHeader()->setSectionsMovable(true);
   table_->horizontalHeader()->setSortIndicatorShown(true);
   table_->horizontalHeader()->setContextMenuPolicy(Qt::ActionsContextMenu);

@@ -30,7 +30,7 @@ struct Sensitivity {
 };
 
 /// Keys that can be asked: every key of a recipe, sequence_length, global_batch, grad_dtype, memory_margin, exposed_budget, and
-/// rates.attention, rates.gemm, rates.memory, rates.launch, rates.messages, rates.collectives, rates.overlap.
+/// rates.attention, rates.gemm, rates.memory, rates.launch, rates.p2p, rates.collective, rates.overlap.
 [[nodiscard]] std::vector<std::string> sensitivity_keys();
 
 /// `base` must be legal on the scenario. Problems: "ask.unknown_key" with the nearest, and those of Workbench::evaluate.
