@@ -10,7 +10,7 @@
 #include "cli/proof.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
-#include "db/store/run_store.h"
+#include "db/store/run_recorder.h"
 #include "db/store/verification_store.h"
 #include "sim/plan/detail.h"
 #include "sim/plan/plan.h"
@@ -28,52 +28,6 @@ struct PlanArguments {
   bool no_candidates = false;
   bool no_crossover = false;
   bool no_timeline = false;
-};
-
-/// Writes a search into the store: batches of whole families, those of an interrupted run not twice.
-class Recorder {
- public:
-  Recorder(const std::string& path, const Provenance& provenance, bool keep_candidates)
-      : store_(open_store(path)), keep_(keep_candidates) {
-    if (std::optional<ResumableRun> earlier = find_resumable(store_, provenance); earlier && resume_run(store_, earlier->run)) {
-      run_ = earlier->run;
-      stored_ = std::move(earlier->recipes);
-      if (!stored_.empty())
-        fmt::print(stderr, "cpfit: continuing interrupted run {} ({} candidates stored)\n", id(), stored_.size());
-    } else {
-      run_ = create_run(store_, provenance);
-    }
-    sink_ = candidate_sink(store_, run_);
-  }
-
-  [[nodiscard]] std::int64_t id() const { return static_cast<std::int64_t>(run_); }
-
-  void receive(const std::vector<Candidate>& batch) {
-    if (!keep_) return;
-    for (const Candidate& candidate : batch) {
-      if (stored_.empty() || !stored_.contains(to_text(candidate.recipe))) waiting_.push_back(candidate);
-    }
-    if (waiting_.size() >= kBatch) flush();
-  }
-
-  void finish(const PlanResult& result) {
-    flush();
-    finish_run(store_, run_, result);
-  }
-
- private:
-  static constexpr std::size_t kBatch = 4096;
-  void flush() {
-    if (waiting_.empty()) return;
-    sink_(waiting_);
-    waiting_.clear();
-  }
-  Store store_;
-  RunId run_{};
-  CandidateSink sink_;
-  std::unordered_set<std::string> stored_;
-  std::vector<Candidate> waiting_;
-  bool keep_;
 };
 
 /// What the database proves; none without one.
@@ -107,15 +61,18 @@ int run_plan(const PlanArguments& arguments) {
   std::optional<Study> study = load_study(arguments.scenario, arguments.calibration, arguments.database);
   if (!study) return kBadInput;
   const Provenance provenance = provenance_of(*study);
-  std::unique_ptr<Recorder> recorder;
-  if (!arguments.database.empty())
-    recorder = std::make_unique<Recorder>(arguments.database, provenance, !arguments.no_candidates);
+  std::unique_ptr<RunRecorder> recorder;
+  if (!arguments.database.empty()) recorder = std::make_unique<RunRecorder>(arguments.database, provenance);
+  const std::int64_t run = recorder ? static_cast<std::int64_t>(recorder->run()) : 0;
+  if (recorder && recorder->continued() > 0)
+    fmt::print(stderr, "cpfit: continuing interrupted run {} ({} candidates stored)\n", run, recorder->continued());
 
   PlanOptions options;
   options.top = arguments.top;
   options.crossover = !arguments.no_crossover;
   options.timeline = !arguments.no_timeline;
-  if (recorder) options.controls.sink = [&](const std::vector<Candidate>& batch) { recorder->receive(batch); };
+  if (recorder && !arguments.no_candidates)
+    options.controls.sink = [&](const std::vector<Candidate>& batch) { recorder->receive(batch); };
   std::optional<ProgressBar> bar;
   if (!arguments.json) {
     bar.emplace("screening");
@@ -134,14 +91,13 @@ int run_plan(const PlanArguments& arguments) {
   const ProofBook proofs = proof_book(arguments, study->scenario);
   try {
     if (arguments.json)
-      print_json(plan_json(*study, result, recorder ? std::optional(recorder->id()) : std::nullopt, proofs));
+      print_json(plan_json(*study, result, recorder ? std::optional(run) : std::nullopt, proofs));
     else
       write_result(plan_text(result, result.ships ? proof_text(proofs.of(result.ship.recipe), arguments.database) : "") +
-                   calibration_text(study->calibration) + what_next(arguments, *study, result, recorder ? recorder->id() : 0));
+                   calibration_text(study->calibration) + what_next(arguments, *study, result, run));
   } catch (const Error& error) {
     if (!recorder) throw;
-    throw Error(
-        fmt::format("{}; the result is stored: cpfit runs show {} --db {}", error.what(), recorder->id(), arguments.database));
+    throw Error(fmt::format("{}; the result is stored: cpfit runs show {} --db {}", error.what(), run, arguments.database));
   }
   return result.ships ? kDone : kNothingFits;
 }

@@ -6,9 +6,6 @@
 
 #include "cli/terminal.h"
 #include "cli/version.h"
-#include "model/framework/rule_set.h"
-#include "model/presets/embedded.h"
-#include "model/quantity/hash.h"
 
 namespace cpfit::cli {
 
@@ -41,22 +38,7 @@ void print_argument_problems(const std::string& argument, Problems problems) {
 }
 
 Provenance provenance_of(const Study& study) {
-  Provenance provenance;
-  provenance.tool_version = kVersion;
-  provenance.scenario_name = study.scenario.name;
-  provenance.scenario_path = study.scenario.path;
-  provenance.scenario_text = study.scenario.text;
-  provenance.input_hashes.emplace_back("scenario", sha256_hex(study.scenario.text));
-  for (const EmbeddedFile& file : embedded_files())
-    provenance.input_hashes.emplace_back(std::string(file.name), sha256_hex(file.text));
-  for (const ScenarioInput& input : study.scenario.inputs)
-    provenance.input_hashes.emplace_back(input.path, sha256_hex(input.text));
-  if (const Outcome<RuleSet> rules = find_framework(study.scenario.base.framework); rules.ok()) {
-    provenance.rule_set = rules->name + " (" + rules->version + ")";
-  }
-  if (study.calibration) provenance.input_hashes.emplace_back("calibration " + study.calibration->name, study.calibration->id);
-  provenance.rates_version = study.rates.version();
-  return provenance;
+  return cpfit::provenance_of(study.scenario, study.rates, kVersion, study.calibration ? &*study.calibration : nullptr);
 }
 
 }  // namespace cpfit::cli

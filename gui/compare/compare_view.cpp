@@ -129,11 +129,11 @@ std::optional<ComparedSide> CompareView::side(CompareSource source) const {
   const auto of_row = [this](std::optional<std::uint32_t> row, const QString& name) -> std::optional<ComparedSide> {
     if (!row) return std::nullopt;
     const ResultSet& set = *book_.set();
-    return ComparedSide{name, {set.scenario, set.candidates[*row].recipe}, set.candidates[*row]};
+    return ComparedSide{name, {set.scenario, set.candidates[*row].recipe, document_.design().calibration}, set.candidates[*row]};
   };
   const auto of_plan = [this](bool there, const Candidate& candidate, const QString& name) -> std::optional<ComparedSide> {
     if (!there) return std::nullopt;
-    return ComparedSide{name, {live_.search()->scenario, candidate.recipe}, candidate};
+    return ComparedSide{name, {live_.search()->scenario, candidate.recipe, document_.design().calibration}, candidate};
   };
   switch (source) {
     case CompareSource::kBaseline:
@@ -292,8 +292,10 @@ QString CompareView::csv() const {
 QString CompareView::command() const {
   const auto [a, b] = sides();
   if (!a || !b || document_.path().isEmpty()) return {};
-  return simulate_command(document_.path(), {document_.design().scenario, a->design.recipe}) + QStringLiteral(" && ") +
-         simulate_command(document_.path(), {document_.design().scenario, b->design.recipe});
+  Design left = document_.design(), right = left;
+  left.recipe = a->design.recipe;
+  right.recipe = b->design.recipe;
+  return simulate_command(document_.path(), left) + QStringLiteral(" && ") + simulate_command(document_.path(), right);
 }
 
 }  // namespace cpfit::gui

@@ -31,6 +31,10 @@ QString hardware_text(const Cluster& cluster) {
       .arg(text_of(cluster.name));
 }
 
+QString rates_text(const Design& design) {
+  return design.calibration == nullptr ? QObject::tr("defaults") : text_of(design.calibration->calibration.name);
+}
+
 struct NamedPart {
   QString name;
   double a = 0, b = 0;  // in the whole unit
@@ -123,6 +127,8 @@ QStringList unequal_reasons(const ComparedSide& a, const ComparedSide& b) {
   if (!same_hardware(sa.cluster, sb.cluster)) {
     reasons.append(QObject::tr("the hardware differs: %1 against %2").arg(hardware_text(sa.cluster), hardware_text(sb.cluster)));
   }
+  if (a.design.calibration != b.design.calibration)
+    reasons.append(QObject::tr("the rates differ: %1 against %2").arg(rates_text(a.design), rates_text(b.design)));
   return reasons;
 }
 
@@ -142,6 +148,8 @@ std::vector<InputDifference> input_differences(const ComparedSide& a, const Comp
   for (const char* key : {"sequence_length", "global_batch"})
     add(question, label_for(key), text_of(value_of(a.design, key)), text_of(value_of(b.design, key)), batch);
   add(question, QObject::tr("Tokens per step"), count_text(token_batch(sa.training)), count_text(token_batch(sb.training)), true);
+  if (a.design.calibration != b.design.calibration)
+    add(question, QObject::tr("Rates"), rates_text(a.design), rates_text(b.design), true);
   for (const std::string& key : differences(a.design.recipe, b.design.recipe))
     add(recipe, label_for(key), text_of(recipe_value(a.design.recipe, key)), text_of(recipe_value(b.design.recipe, key)),
         key == "recompute", is_policy_field(key));

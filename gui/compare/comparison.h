@@ -30,8 +30,8 @@ struct InputDifference {
 /// Question first, then recipe; empty: both are the same.
 [[nodiscard]] std::vector<InputDifference> input_differences(const ComparedSide& a, const ComparedSide& b);
 
-/// Why the two are no equal comparison, one sentence each: another model, effective token batch, recompute policy, hardware.
-/// Empty: they are one.
+/// Why the two are no equal comparison, one sentence each: another model, effective token batch, recompute policy, hardware,
+/// rates. Empty: they are one.
 [[nodiscard]] QStringList unequal_reasons(const ComparedSide& a, const ComparedSide& b);
 
 enum class PartKind : std::uint8_t { kTotal, kPart };

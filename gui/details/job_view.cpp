@@ -48,9 +48,10 @@ JobView::JobView(Jobs& jobs, QWidget* parent)
 
 void JobView::refresh() {
   const QModelIndex index = table_->currentIndex();
-  const bool running = index.isValid() && jobs_.rows()[static_cast<std::size_t>(index.row())].state == JobState::kRunning;
+  const JobRow* row = index.isValid() ? &jobs_.rows()[static_cast<std::size_t>(index.row())] : nullptr;
+  const bool running = row != nullptr && row->state == JobState::kRunning && !row->stopping;
   stop_->setEnabled(running);
-  stop_->setToolTip(running ? tr("Ends the chosen job; a simulation that has begun drops its result")
+  stop_->setToolTip(running ? tr("Ends the chosen job; a sweep or a measurement keeps what it has")
                             : tr("Choose a running job first"));
   tell();
 }

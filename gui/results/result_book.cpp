@@ -17,7 +17,7 @@ ResultBook::ResultBook(StudyDocument& document, LiveEstimate& live, Jobs& jobs, 
       speed_(field_named("step")) {
   refresh_places();
   connect(&live_, &LiveEstimate::search_changed, this, [this] {
-    if (!places_[place_].run) make_set();
+    if (!places_[place_].run && !places_[place_].sweep) make_set();
   });
   connect(&database_, &OpenedDatabase::content_changed, this, [this] {
     refresh_places();
@@ -39,8 +39,10 @@ std::size_t ResultBook::memory_field() { return field_named("memory"); }
 
 void ResultBook::refresh_places() {
   const std::int64_t kept = places_.empty() || !places_[place_].run ? -1 : static_cast<std::int64_t>(*places_[place_].run);
-  places_ = {{tr("Search of this study"), std::nullopt}};
-  place_ = 0;
+  const bool kept_sweep = !places_.empty() && places_[place_].sweep;
+  places_ = {{tr("Search of this study"), std::nullopt, false}};
+  if (sweep_) places_.push_back({sweep_name_, std::nullopt, true});
+  place_ = kept_sweep ? 1 : 0;
   if (database_.content()) {
     const QString file = QFileInfo(database_.content()->path).fileName();
     for (const RunSummary& run : database_.content()->runs) {
@@ -48,10 +50,23 @@ void ResultBook::refresh_places() {
       places_.push_back({tr("Run %1 of %2: %3, %4 recipes")
                              .arg(static_cast<qint64>(run.run))
                              .arg(file, text_of(run.scenario_name), count_text(run.stored_candidates)),
-                         run.run});
+                         run.run, false});
     }
   }
   emit places_changed();
+}
+
+void ResultBook::show_sweep(std::shared_ptr<const SearchAnswer> answer, const QString& name, const QString& command) {
+  const bool first = !sweep_ || sweep_name_ != name;
+  sweep_ = std::move(answer);
+  sweep_name_ = name;
+  sweep_command_ = command;
+  if (first) {
+    refresh_places();
+    place_ = 1;
+    emit places_changed();
+  }
+  if (places_[place_].sweep) make_set();
 }
 
 void ResultBook::go_to(std::size_t place) {
@@ -69,7 +84,8 @@ void ResultBook::go_to(std::size_t place) {
 
 void ResultBook::make_set() {
   const std::optional<RunId> run = places_[place_].run;
-  const std::shared_ptr<const SearchAnswer> search = live_.search();
+  const bool sweep = places_[place_].sweep;
+  const std::shared_ptr<const SearchAnswer> search = sweep ? sweep_ : live_.search();
   const std::shared_ptr<const StoredRun> stored = database_.run();
   if (run ? !stored || stored->summary.run != *run : !search) {
     jobs_.stop_channel(QStringLiteral("results"));
@@ -77,17 +93,15 @@ void ResultBook::make_set() {
     return;
   }
   const QString name = places_[place_].name;
-  const QString path = document_.path();
+  const QString command =
+      run     ? QStringLiteral("cpfit runs show %1 --db \"%2\"").arg(static_cast<qint64>(*run)).arg(stored->database)
+      : sweep ? sweep_command_
+              : QStringLiteral("cpfit plan \"%1\" --top 1000%2").arg(document_.path(), calibration_option(document_.design()));
   jobs_.start(
       QStringLiteral("results"), tr("Lay out %1").arg(name),
-      [run, search, stored, name, path](const std::atomic<bool>&) -> std::any {
-        if (!run) {
-          return result_set(name, QStringLiteral("cpfit plan \"%1\" --top 1000").arg(path), search->scenario, search->evaluated,
-                            search->plan);
-        }
-        return result_set(name,
-                          QStringLiteral("cpfit runs show %1 --db \"%2\"").arg(static_cast<qint64>(*run)).arg(stored->database),
-                          stored->scenario, stored->candidates, stored->plan);
+      [run, search, stored, name, command](const std::atomic<bool>&) -> std::any {
+        if (!run) return result_set(name, command, search->scenario, search->evaluated, search->plan);
+        return result_set(name, command, stored->scenario, stored->candidates, stored->plan);
       },
       [this](const std::any& result) {
         show(std::any_cast<std::shared_ptr<const ResultSet>>(result));

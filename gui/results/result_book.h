@@ -20,15 +20,20 @@ class ResultBook : public QObject {
   ResultBook(StudyDocument& document, LiveEstimate& live, Jobs& jobs, OpenedDatabase& database, Selection& selection,
              QObject* parent = nullptr);
 
-  /// Where results can come from: the live search, then the runs of the open database.
+  /// Where results can come from: the live search, a sweep that was started here, then the runs of the open database.
   struct Place {
     QString name;
-    std::optional<RunId> run;  // none: the live search
+    std::optional<RunId> run;  // of the database
+    bool sweep = false;        // neither: the live search
   };
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
   [[nodiscard]] std::size_t place() const { return place_; }
   /// A run that is not read yet is read first.
   void go_to(std::size_t place);
+
+  /// What a sweep found so far, in a place of its own which is looked at from the first rows on. `command`: prints the same; may
+  /// be empty.
+  void show_sweep(std::shared_ptr<const SearchAnswer> answer, const QString& name, const QString& command);
 
   /// Null until something was found.
   [[nodiscard]] const std::shared_ptr<const ResultSet>& set() const { return set_; }
@@ -68,6 +73,8 @@ class ResultBook : public QObject {
   Selection& selection_;
   std::vector<Place> places_;
   std::size_t place_ = 0;
+  std::shared_ptr<const SearchAnswer> sweep_;
+  QString sweep_name_, sweep_command_;
   std::shared_ptr<const ResultSet> set_;
   ResultFilter filter_;
   FilteredRows rows_;

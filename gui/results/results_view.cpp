@@ -18,7 +18,9 @@
 #include "gui/results/filter_bar.h"
 #include "gui/results/parallel_plot.h"
 #include "gui/results/pareto_plot.h"
+#include "gui/results/recipe_sweep.h"
 #include "gui/results/result_table.h"
+#include "gui/results/sweep_dialog.h"
 #include "gui/view/plot_look.h"
 #include "gui/view/quiet_table.h"
 
@@ -51,6 +53,8 @@ ResultsView::ResultsView(StudyDocument& document, LiveEstimate& live, Jobs& jobs
     : StudyView(QStringLiteral("results"), tr("Results"), parent),
       document_(document),
       live_(live),
+      jobs_(jobs),
+      database_(database),
       selection_(selection),
       book_(new ResultBook(document, live, jobs, database, selection, this)),
       bar_(new FilterBar(*book_, this)),
@@ -63,12 +67,18 @@ ResultsView::ResultsView(StudyDocument& document, LiveEstimate& live, Jobs& jobs
       table_(new QTableView(this)),
       sentence_(new QLabel(this)),
       empty_(new QLabel(this)),
-      split_(new QSplitter(Qt::Vertical, this)) {
+      split_(new QSplitter(Qt::Vertical, this)),
+      sweep_(new RecipeSweep(jobs, this)) {
   columns_->setText(tr("Columns"));
   columns_->setPopupMode(QToolButton::InstantPopup);
   columns_->setToolTip(tr("Which figures the table shows"));
   build_columns_menu();
   bar_->add_tool(columns_);
+  auto* sweep = new QToolButton(this);
+  sweep->setText(tr("S&weep …"));
+  sweep->setToolTip(tr("Choose what a search tries, start, stop and store it (Ctrl+Shift+R)"));
+  connect(sweep, &QToolButton::clicked, this, &ResultsView::open_sweep);
+  bar_->add_tool(sweep);
   for (const char* key : {"step", "tokens"}) {
     const std::size_t at = field_named(key);
     speeds_->addItem(key == std::string_view("step") ? tr("Step time") : tr("Tokens/s/GPU"), static_cast<qulonglong>(at));
@@ -114,7 +124,7 @@ ResultsView::ResultsView(StudyDocument& document, LiveEstimate& live, Jobs& jobs
   layout->addWidget(split_, 1);
   layout->addWidget(sentence_);
 
-  connect(bar_, &FilterBar::said, this, &ResultsView::said);
+  connect(bar_, &FilterBar::said, this, [this](const QString& sentence) { emit said(sentence, true); });
   connect(speeds_, &QComboBox::currentIndexChanged, this, [this] {
     book_->set_speed_field(speeds_->currentData().toULongLong());
     pareto_->fit();
@@ -145,8 +155,32 @@ ResultsView::ResultsView(StudyDocument& document, LiveEstimate& live, Jobs& jobs
   });
   connect(&document_, &StudyDocument::opened_changed, this, &ResultsView::refresh);
   connect(&document_, &StudyDocument::design_changed, this, &ResultsView::refresh);
+  connect(sweep_, &RecipeSweep::found_changed, this, &ResultsView::show_swept);
+  connect(sweep_, &RecipeSweep::ended, this, [this] {
+    emit said(sweep_->sentence(), sweep_->went_wrong());
+    if (sweep_->run()) database_.open(sweep_->request().database);
+  });
   fit_columns();
   refresh();
+}
+
+SweepDialog* ResultsView::open_sweep() {
+  if (!document_.is_open()) return nullptr;
+  if (sweep_dialog_ == nullptr) sweep_dialog_ = new SweepDialog(document_, live_, jobs_, database_, *sweep_, this);
+  sweep_dialog_->begin();
+  sweep_dialog_->show();
+  sweep_dialog_->raise();
+  sweep_dialog_->activateWindow();
+  return sweep_dialog_;
+}
+
+void ResultsView::show_swept() {
+  QString command;
+  if (sweep_->run()) {
+    command =
+        QStringLiteral("cpfit runs show %1 --db \"%2\"").arg(static_cast<qint64>(*sweep_->run())).arg(sweep_->request().database);
+  }
+  book_->show_sweep(sweep_->found(), tr("Sweep of %1").arg(text_of(sweep_->request().scenario->name)), command);
 }
 
 void ResultsView::build_columns_menu() {

@@ -18,6 +18,8 @@ class FilterBar;
 class ParallelPlot;
 class ParetoPlot;
 class ResultTable;
+class RecipeSweep;
+class SweepDialog;
 
 class ResultsView : public StudyView {
   Q_OBJECT
@@ -35,9 +37,12 @@ class ResultsView : public StudyView {
   [[nodiscard]] ParetoPlot* pareto() const { return pareto_; }
   [[nodiscard]] ParallelPlot* parallel() const { return parallel_; }
   [[nodiscard]] QComboBox* speeds() const { return speeds_; }
+  [[nodiscard]] RecipeSweep& sweep() { return *sweep_; }
+  /// The dialog that chooses and starts a sweep, made when it is first asked for.
+  SweepDialog* open_sweep();
 
  signals:
-  void said(const QString& sentence);
+  void said(const QString& sentence, bool trouble);
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -48,8 +53,11 @@ class ResultsView : public StudyView {
   void refresh();
   void follow_selection();
   void sort_by(int section);
+  void show_swept();
   StudyDocument& document_;
   LiveEstimate& live_;
+  Jobs& jobs_;
+  OpenedDatabase& database_;
   Selection& selection_;
   ResultBook* book_;
   FilterBar* bar_;
@@ -63,6 +71,8 @@ class ResultsView : public StudyView {
   QLabel* sentence_;
   QLabel* empty_;
   QSplitter* split_;
+  RecipeSweep* sweep_;
+  SweepDialog* sweep_dialog_ = nullptr;
   bool following_ = false;
 };
 

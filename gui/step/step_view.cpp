@@ -30,14 +30,14 @@ std::vector<std::int32_t> tracked_ranks(const StepTimeline& step) {
   return tracked;
 }
 
-Pictured pictured(const std::shared_ptr<const SimulatedStep>& simulated, const RateSet& rates) {
+Pictured pictured(const std::shared_ptr<const SimulatedStep>& simulated) {
   Pictured result;
   const Scenario& scenario = *simulated->design.scenario;
   const std::shared_ptr<const StepTimeline> step(simulated, &simulated->now);
   result.picture = picture_of(step, scenario.cluster.gpus_per_node);
   Scenario of_recipe = scenario;
   of_recipe.base = simulated->design.recipe;
-  Outcome<Workbench> bench = Workbench::build(of_recipe, rates);
+  Outcome<Workbench> bench = Workbench::build(of_recipe, *simulated->rates);
   if (bench.ok()) {
     bench.value().prepare(simulated->design.recipe);
     result.tracks = tracks_of(bench.value(), scenario.training, *step, tracked_ranks(*step), kLinkTracks);
@@ -47,14 +47,12 @@ Pictured pictured(const std::shared_ptr<const SimulatedStep>& simulated, const R
 
 }  // namespace
 
-StepView::StepView(StudyDocument& document, LiveEstimate& live, Jobs& jobs, Selection& selection,
-                   std::shared_ptr<const RateSet> rates, QWidget* parent)
+StepView::StepView(StudyDocument& document, LiveEstimate& live, Jobs& jobs, Selection& selection, QWidget* parent)
     : StudyView(QStringLiteral("step"), tr("Step"), parent),
       document_(document),
       live_(live),
       jobs_(jobs),
       selection_(selection),
-      rates_(std::move(rates)),
       timeline_(new TimelineView(this)) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -112,7 +110,7 @@ void StepView::build_picture() {
   shown_ = live_.simulation();
   jobs_.start(
       QStringLiteral("picture"), tr("Draw the step"),
-      [simulated = shown_, rates = rates_](const std::atomic<bool>&) -> std::any { return pictured(simulated, *rates); },
+      [simulated = shown_](const std::atomic<bool>&) -> std::any { return pictured(simulated); },
       [this](const std::any& result) {
         const auto& done = std::any_cast<const Pictured&>(result);
         timeline_->setPicture(done.picture);

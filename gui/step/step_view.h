@@ -16,8 +16,7 @@ struct StepTracks;
 class StepView : public StudyView {
   Q_OBJECT
  public:
-  StepView(StudyDocument& document, LiveEstimate& live, Jobs& jobs, Selection& selection, std::shared_ptr<const RateSet> rates,
-           QWidget* parent = nullptr);
+  StepView(StudyDocument& document, LiveEstimate& live, Jobs& jobs, Selection& selection, QWidget* parent = nullptr);
   [[nodiscard]] QString summary() const override;
   [[nodiscard]] QString csv() const override;
   [[nodiscard]] QString command() const override;
@@ -35,7 +34,6 @@ class StepView : public StudyView {
   LiveEstimate& live_;
   Jobs& jobs_;
   Selection& selection_;
-  std::shared_ptr<const RateSet> rates_;
   TimelineView* timeline_;
   std::shared_ptr<const SimulatedStep> shown_;  // what the picture is of, or is being made of
 };

@@ -17,6 +17,10 @@ bool same_hardware(const Cluster& a, const Cluster& b) {
          });
 }
 
+bool same_design(const Design& a, const Design& b) {
+  return a.scenario == b.scenario && a.recipe == b.recipe && a.calibration == b.calibration;
+}
+
 bool same_question(const Scenario& a, const Scenario& b) {
   return a.model == b.model && same_hardware(a.cluster, b.cluster) && a.training.sequence == b.training.sequence &&
          a.training.global_batch == b.training.global_batch;

@@ -40,6 +40,11 @@ class Estimator {
  public:
   /// `rates` must outlive the estimator.
   explicit Estimator(std::shared_ptr<const RateSet> rates) : rates_(std::move(rates)) {}
+  void set_rates(std::shared_ptr<const RateSet> rates) {
+    bench_.reset();
+    built_for_.reset();
+    rates_ = std::move(rates);
+  }
 
   /// `control`: the best CP = 1 recipe of the same question, null: unknown or not comparable.
   [[nodiscard]] Estimate estimate(const Design& design, const std::optional<Candidate>& control);

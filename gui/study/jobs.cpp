@@ -30,34 +30,55 @@ QString name_of(JobState state) {
 }  // namespace
 
 Jobs::Jobs(QObject* parent) : QAbstractTableModel(parent) {
-  pool_.setMaxThreadCount(2);  // one job that is told to stop may still be finishing while the next begins
+  // One job that is told to stop may still be finishing while the next begins.
+  for (QThreadPool* pool : {&pool_, &long_pool_}) pool->setMaxThreadCount(2);
   clock_.start();
 }
 
 Jobs::~Jobs() {
   for (const Running& job : running_) job.stop->store(true);
-  pool_.clear();
-  pool_.waitForDone();
+  for (QThreadPool* pool : {&pool_, &long_pool_}) {
+    pool->clear();
+    pool->waitForDone();
+  }
 }
 
-int Jobs::start(const QString& channel, const QString& title, Work work, Done done) {
-  stop_channel(channel);
+int Jobs::open_row(const QString& channel, const QString& title) {
   const int number = ++last_;
   beginInsertRows({}, 0, 0);
-  rows_.insert(rows_.begin(), JobRow{number, channel, title, JobState::kRunning, {}, clock_.elapsed(), 0});
+  JobRow row;
+  row.number = number;
+  row.channel = channel;
+  row.title = title;
+  row.started_ms = clock_.elapsed();
+  rows_.insert(rows_.begin(), std::move(row));
   endInsertRows();
   if (rows_.size() > kRowsKept && rows_.back().state != JobState::kRunning) {
     beginRemoveRows({}, static_cast<int>(rows_.size()) - 1, static_cast<int>(rows_.size()) - 1);
     rows_.pop_back();
     endRemoveRows();
   }
+  return number;
+}
+
+int Jobs::start(const QString& channel, const QString& title, Work work, Done done) {
+  return run_in(pool_, channel, title, std::move(work), std::move(done), false);
+}
+
+int Jobs::start_keeping(const QString& channel, const QString& title, Work work, Done done) {
+  return run_in(long_pool_, channel, title, std::move(work), std::move(done), true);
+}
+
+int Jobs::run_in(QThreadPool& pool, const QString& channel, const QString& title, Work work, Done done, bool keeps) {
+  stop_channel(channel);
+  const int number = open_row(channel, title);
   auto stop = std::make_shared<std::atomic<bool>>(false);
-  running_.push_back({number, stop, std::move(done)});
+  running_.push_back({number, stop, std::move(done), keeps, {}});
   emit started(channel);
-  pool_.start([self = QPointer<Jobs>(this), number, stop, work = std::move(work)] {
+  pool.start([self = QPointer<Jobs>(this), number, stop, keeps, work = std::move(work)] {
     std::any result;
     QString failure;
-    if (!stop->load()) {
+    if (keeps || !stop->load()) {
       try {
         result = work(*stop);
       } catch (const std::bad_alloc&) {
@@ -73,12 +94,60 @@ int Jobs::start(const QString& channel, const QString& title, Work work, Done do
   return number;
 }
 
+int Jobs::adopt(const QString& channel, const QString& title, std::function<void()> stop) {
+  stop_channel(channel);
+  const int number = open_row(channel, title);
+  running_.push_back({number, std::make_shared<std::atomic<bool>>(false), {}, true, std::move(stop)});
+  emit started(channel);
+  return number;
+}
+
+void Jobs::end(int number, JobState state, const QString& sentence) {
+  const auto job = std::ranges::find(running_, number, &Running::number);
+  if (job == running_.end()) return;
+  running_.erase(job);
+  close_row(number, state, sentence);
+}
+
+JobRow* Jobs::row_of(int number) {
+  const auto row = std::ranges::find(rows_, number, &JobRow::number);
+  return row == rows_.end() ? nullptr : &*row;
+}
+
+void Jobs::changed(const JobRow& row) {
+  const int at = static_cast<int>(&row - rows_.data());
+  emit dataChanged(index(at, 0), index(at, columnCount() - 1));
+}
+
+void Jobs::set_progress(int number, double share, const QString& words) {
+  JobRow* row = row_of(number);
+  if (row == nullptr || row->state != JobState::kRunning) return;
+  row->share = share;
+  row->sentence = words;
+  changed(*row);
+}
+
 void Jobs::stop(int number) {
   const auto job = std::ranges::find(running_, number, &Running::number);
   if (job == running_.end()) return;
-  job->stop->store(true);
-  running_.erase(job);
-  close_row(number, JobState::kStopped, {});
+  const bool again = job->stop->exchange(true);
+  if (!job->keeps) {
+    running_.erase(job);
+    close_row(number, JobState::kStopped, {});
+    return;
+  }
+  if (JobRow* row = row_of(number)) {
+    row->stopping = true;
+    changed(*row);
+  }
+  // A copy: what it calls may end the job at once.
+  if (const std::function<void()> tell = job->tell; tell && !again) tell();
+}
+
+void Jobs::stop_all() {
+  std::vector<int> numbers;
+  for (const Running& job : running_) numbers.push_back(job.number);
+  for (const int number : numbers) stop(number);
 }
 
 void Jobs::stop_channel(const QString& channel) {
@@ -97,23 +166,25 @@ void Jobs::finish(int number, const std::any& result, const QString& failure) {
   const auto job = std::ranges::find(running_, number, &Running::number);
   if (job == running_.end()) return;  // stopped meanwhile: too late
   const Done done = std::move(job->done);
+  const bool stopped = job->stop->load();
   running_.erase(job);
   if (!failure.isEmpty()) {
     close_row(number, JobState::kFailed, failure);
     return;
   }
-  close_row(number, JobState::kDone, done(result));
+  const QString sentence = done(result);
+  close_row(number, stopped ? JobState::kStopped : JobState::kDone, sentence);
 }
 
 void Jobs::close_row(int number, JobState state, const QString& sentence) {
-  const auto row = std::ranges::find(rows_, number, &JobRow::number);
-  if (row == rows_.end()) return;
+  JobRow* row = row_of(number);
+  if (row == nullptr) return;
   row->state = state;
+  row->stopping = false;
   row->sentence = sentence;
   row->took_ms = clock_.elapsed() - row->started_ms;
-  const int at = static_cast<int>(row - rows_.begin());
   const QString channel = row->channel;
-  emit dataChanged(index(at, 0), index(at, columnCount() - 1));
+  changed(*row);
   emit ended(channel, state, sentence);
 }
 
@@ -128,9 +199,10 @@ QVariant Jobs::data(const QModelIndex& index, int role) const {
     case 0:
       return row.title;
     case 1:
-      return name_of(row.state);
+      return row.stopping ? tr("stopping") : name_of(row.state);
     case 2:
-      return row.state == JobState::kRunning ? QStringLiteral("…") : time_text(milliseconds(static_cast<double>(row.took_ms)));
+      if (row.state == JobState::kRunning) return row.share < 0.0 ? QStringLiteral("…") : share_text(row.share);
+      return time_text(milliseconds(static_cast<double>(row.took_ms)));
     default:
       return row.sentence;
   }

@@ -27,12 +27,10 @@ Workbench bench_of(const Design& design, const RateSet& rates) {
   return std::move(bench).value();
 }
 
-bool same_design(const Design& a, const Design& b) { return a.scenario == b.scenario && a.recipe == b.recipe; }
-
 }  // namespace
 
-std::shared_ptr<const SimulatedStep> simulate(const Design& design, const RateSet& rates) {
-  Workbench bench = bench_of(design, rates);
+std::shared_ptr<const SimulatedStep> simulate(const Design& design, std::shared_ptr<const RateSet> rates) {
+  Workbench bench = bench_of(design, *rates);
   auto simulated = std::make_shared<SimulatedStep>();
   simulated->design = design;
   const Training& training = design.training();
@@ -48,11 +46,12 @@ std::shared_ptr<const SimulatedStep> simulate(const Design& design, const RateSe
   Outcome<StepTimeline> ran = step_timeline(bench, training, design.recipe, {});
   if (!ran.ok()) refuse(ran.problems());
   simulated->now = std::move(ran).value();
+  simulated->rates = std::move(rates);
   return simulated;
 }
 
 LiveEstimate::LiveEstimate(StudyDocument& document, Jobs& jobs, std::shared_ptr<const RateSet> rates, QObject* parent)
-    : QObject(parent), document_(document), jobs_(jobs), rates_(rates), estimator_(std::move(rates)) {
+    : QObject(parent), document_(document), jobs_(jobs), defaults_(std::move(rates)), rates_(defaults_), estimator_(defaults_) {
   for (QTimer* timer : {&quiet_, &pause_}) timer->setSingleShot(true);
   idle_.setInterval(0);
   connect(&idle_, &QTimer::timeout, this, &LiveEstimate::vary_next);
@@ -103,7 +102,8 @@ LiveEstimate::LiveEstimate(StudyDocument& document, Jobs& jobs, std::shared_ptr<
 }
 
 void LiveEstimate::refresh() {
-  const bool comparable = search_ && document_.is_open() && same_question(*search_->scenario, *document_.design().scenario);
+  const bool comparable = search_ && document_.is_open() && search_->rates == rates_ &&
+                          same_question(*search_->scenario, *document_.design().scenario);
   control_ = comparable && search_->plan.has_control ? std::optional(search_->plan.control) : std::nullopt;
   estimate_ = estimator_.estimate(document_.design(), control_);
   emit estimate_changed();
@@ -115,8 +115,33 @@ void LiveEstimate::refresh() {
   idle_.start();
 }
 
+void LiveEstimate::take_rates() {
+  const Design& design = document_.design();
+  if (rates_of_.scenario && design.calibration == rates_of_.calibration &&
+      (design.scenario == rates_of_.scenario || same_hardware(design.scenario->cluster, rates_of_.scenario->cluster)))
+    return;
+  const bool defaults_hold = design.calibration == nullptr && rates_ == defaults_;
+  rates_of_ = design;
+  use_.reset();
+  calibration_trouble_.clear();
+  if (defaults_hold) return;
+  rates_ = defaults_;
+  if (design.calibration != nullptr) {
+    Outcome<CalibratedRates> calibrated = calibrated_rates(design.calibration->calibration, *design.scenario);
+    if (calibrated.ok()) {
+      CalibratedRates taken = std::move(calibrated).value();
+      use_ = std::move(taken.use);
+      rates_ = std::make_shared<const RateSet>(std::move(taken.rates));
+    } else {
+      calibration_trouble_ = sentence_of(calibrated.problems().front());
+    }
+  }
+  estimator_.set_rates(rates_);
+}
+
 void LiveEstimate::react() {
   if (!document_.is_open()) return;
+  take_rates();
   simulation_trouble_.clear();
   jobs_.stop_channel(QStringLiteral("simulate"));
   refresh();
@@ -163,7 +188,7 @@ void LiveEstimate::simulate_now() {
   const Design design = document_.design();
   jobs_.start(
       QStringLiteral("simulate"), tr("Simulate the step"),
-      [design, rates = rates_](const std::atomic<bool>&) -> std::any { return simulate(design, *rates); },
+      [design, rates = rates_](const std::atomic<bool>&) -> std::any { return simulate(design, rates); },
       [this](const std::any& result) {
         simulation_ = std::any_cast<std::shared_ptr<const SimulatedStep>>(result);
         simulation_trouble_.clear();
@@ -174,7 +199,7 @@ void LiveEstimate::simulate_now() {
 
 void LiveEstimate::start_search() {
   const Design design = document_.design();
-  if (search_ && same_question(*search_->scenario, *design.scenario)) return;
+  if (search_ && search_->rates == rates_ && same_question(*search_->scenario, *design.scenario)) return;
   const bool fresh = search_ == nullptr;
   jobs_.start(
       QStringLiteral("search"), tr("Search every recipe of the question"),
@@ -190,6 +215,7 @@ void LiveEstimate::start_search() {
         Outcome<PlanResult> planned = plan(*design.scenario, *rates, options);
         if (!planned.ok()) refuse(planned.problems());
         answer->scenario = design.scenario;
+        answer->rates = rates;
         answer->plan = std::move(planned).value();
         return std::shared_ptr<const SearchAnswer>(std::move(answer));
       },
@@ -211,7 +237,7 @@ void LiveEstimate::start_sweep() {
   if (sweep_) {
     Recipe a = sweep_->base, b = design.recipe;
     a.cp = b.cp = 1;
-    if (a == b && search_ && same_question(*search_->scenario, *design.scenario) &&
+    if (a == b && sweep_->rates == rates_ && search_ && same_question(*search_->scenario, *design.scenario) &&
         sweep_->sequence == design.training().sequence.count())
       return;
   }
@@ -220,6 +246,7 @@ void LiveEstimate::start_sweep() {
       [design, rates = rates_](const std::atomic<bool>&) -> std::any {
         auto sweep = std::make_shared<Sweep>();
         sweep->base = design.recipe;
+        sweep->rates = rates;
         sweep->sequence = design.training().sequence.count();
         sweep->cps = {1, 2, 4, 8, 16, 32};
         if (std::ranges::find(sweep->cps, design.recipe.cp) == sweep->cps.end()) {

@@ -21,18 +21,21 @@ namespace cpfit::gui {
 /// One step on the timeline. Immutable, shared between views.
 struct SimulatedStep {
   Design design;
+  std::shared_ptr<const RateSet> rates;  // that it was simulated with
   StepTimeline now;
 };
 
 /// What the equal-GPU search says of the question; belongs to a scenario with its training, not to a recipe.
 struct SearchAnswer {
   std::shared_ptr<const Scenario> scenario;
+  std::shared_ptr<const RateSet> rates;
   PlanResult plan;
   std::vector<Candidate> evaluated;  // every legal recipe, as the search went
 };
 
 struct Sweep {
   Recipe base;
+  std::shared_ptr<const RateSet> rates;
   std::int64_t sequence = 0;  // of the design it was made for
   std::vector<std::int32_t> cps;
   std::vector<std::int64_t> lengths;
@@ -46,6 +49,12 @@ class LiveEstimate : public QObject {
 
   [[nodiscard]] const Estimate& now() const { return estimate_; }
   [[nodiscard]] Estimator& estimator() { return estimator_; }
+  /// What everything above and below rests on: the defaults, or the chosen calibration's rows over them.
+  [[nodiscard]] const std::shared_ptr<const RateSet>& rates() const { return rates_; }
+  /// None: the defaults. Its warnings belong beside every figure.
+  [[nodiscard]] const std::optional<CalibrationUse>& calibration() const { return use_; }
+  /// Why the chosen calibration does not hold for this cluster, so that the defaults do; empty: nothing is wrong.
+  [[nodiscard]] const QString& calibration_trouble() const { return calibration_trouble_; }
   /// What the values along a parameter would do; computed while the window is idle, empty until then.
   [[nodiscard]] const std::vector<Variation>& variations(const std::string& key) const;
 
@@ -74,6 +83,7 @@ class LiveEstimate : public QObject {
 
  private:
   void react();
+  void take_rates();
   void refresh();
   void vary_next();
   void start_search();
@@ -83,7 +93,10 @@ class LiveEstimate : public QObject {
 
   StudyDocument& document_;
   Jobs& jobs_;
-  std::shared_ptr<const RateSet> rates_;
+  std::shared_ptr<const RateSet> defaults_, rates_;
+  Design rates_of_;  // whose calibration and cluster rates_ are of
+  std::optional<CalibrationUse> use_;
+  QString calibration_trouble_;
   Estimator estimator_;
   Estimate estimate_;
   std::map<std::string, std::vector<Variation>> variations_;
@@ -100,6 +113,6 @@ class LiveEstimate : public QObject {
 };
 
 /// Simulates a legal design; the body of the job. Throws Error with a sentence where it cannot.
-[[nodiscard]] std::shared_ptr<const SimulatedStep> simulate(const Design& design, const RateSet& rates);
+[[nodiscard]] std::shared_ptr<const SimulatedStep> simulate(const Design& design, std::shared_ptr<const RateSet> rates);
 
 }  // namespace cpfit::gui

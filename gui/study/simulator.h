@@ -9,6 +9,7 @@
 #include "sim/plan/plan.h"              // IWYU pragma: export
 #include "sim/plan/step_memory.h"       // IWYU pragma: export
 #include "sim/plan/step_timeline.h"     // IWYU pragma: export
+#include "sim/plan/study_rates.h"       // IWYU pragma: export
 #include "sim/plan/timeline_summary.h"  // IWYU pragma: export
 #include "sim/plan/workbench.h"         // IWYU pragma: export
 #include "sim/schedule/step_size.h"     // IWYU pragma: export

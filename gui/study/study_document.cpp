@@ -47,7 +47,7 @@ Problems StudyDocument::open_text(const std::string& text, const QString& path) 
   Outcome<Scenario> read = read_scenario(text, to_std(path));
   if (!read.ok()) return read.problems();
   const auto scenario = std::make_shared<const Scenario>(std::move(read).value());
-  opened_ = {scenario, opening_recipe(*scenario)};
+  opened_ = {scenario, opening_recipe(*scenario), nullptr};
   design_ = opened_;
   path_ = path;
   derived_ = "dp";
@@ -96,7 +96,7 @@ void StudyDocument::set_recipe(const Recipe& recipe, const QString& what) {
 }
 
 void StudyDocument::set_design(const Design& design, const QString& what, int gesture) {
-  if (!is_open() || (design.scenario == design_.scenario && design.recipe == design_.recipe)) return;
+  if (!is_open() || same_design(design, design_)) return;
   undo_.push(new DesignCommand(*this, design, what, gesture));
 }
 
@@ -133,9 +133,17 @@ Problems StudyDocument::save(const QString& path) {
   return {};
 }
 
+QString calibration_option(const Design& design) {
+  if (design.calibration == nullptr || design.calibration->from.empty()) return {};
+  const QString from = text_of(design.calibration->from);
+  const bool file = from.endsWith(QStringLiteral(".toml"));
+  return QStringLiteral(" --calibration \"%1\"")
+      .arg(file ? from : from + QLatin1Char(':') + text_of(design.calibration->calibration.short_id()));
+}
+
 QString simulate_command(const QString& path, const Design& design, const QString& more) {
   const std::string recipe = to_text(design.recipe, design.scenario->base);
-  return QStringLiteral("cpfit simulate \"%1\" --recipe \"%2\"%3").arg(path, text_of(recipe), more);
+  return QStringLiteral("cpfit simulate \"%1\" --recipe \"%2\"%3%4").arg(path, text_of(recipe), calibration_option(design), more);
 }
 
 }  // namespace cpfit::gui

@@ -74,6 +74,9 @@ class StudyDocument : public QObject {
   std::optional<Baseline> baseline_;
 };
 
+/// ` --calibration "…"` of a command line; empty where the study rests on the defaults.
+[[nodiscard]] QString calibration_option(const Design& design);
+
 /// `cpfit simulate …` that shows the same: the scenario's path and what the recipe changes in it.
 [[nodiscard]] QString simulate_command(const QString& path, const Design& design, const QString& more = {});
 

@@ -34,9 +34,9 @@ void add_instants(NetworkPicture& picture, const StepTracks& tracks) {
   }
 }
 
-Network network_of(const SimulatedStep& simulated, const RateSet& rates) {
+Network network_of(const SimulatedStep& simulated) {
   const Scenario& scenario = *simulated.design.scenario;
-  Outcome<Workbench> bench = Workbench::build(scenario, rates);
+  Outcome<Workbench> bench = Workbench::build(scenario, *simulated.rates);
   if (!bench.ok()) throw Error(bench.problems().front().message);
   bench.value().prepare(simulated.design.recipe);
   Network network;
@@ -50,15 +50,9 @@ Network network_of(const SimulatedStep& simulated, const RateSet& rates) {
 
 }  // namespace
 
-TopologyFeed::TopologyFeed(LiveEstimate& live, Jobs& jobs, Selection& selection, std::shared_ptr<const RateSet> rates,
-                           TopologyView& topology, TimelineView& step, QObject* parent)
-    : QObject(parent),
-      live_(live),
-      jobs_(jobs),
-      selection_(selection),
-      rates_(std::move(rates)),
-      topology_(topology),
-      step_(step) {
+TopologyFeed::TopologyFeed(LiveEstimate& live, Jobs& jobs, Selection& selection, TopologyView& topology, TimelineView& step,
+                           QObject* parent)
+    : QObject(parent), live_(live), jobs_(jobs), selection_(selection), topology_(topology), step_(step) {
   connect(&live_, &LiveEstimate::simulation_changed, this, &TopologyFeed::react);
   connect(&step_, &TimelineView::rangeChanged, this, [this](qint64 from, qint64 to, bool committed) {
     topology_.setFocusRange(committed ? tracks_.get() : nullptr, from, to);
@@ -105,7 +99,7 @@ void TopologyFeed::draw(const std::shared_ptr<const SimulatedStep>& simulated) {
   drawn_ = simulated;
   jobs_.start(
       kNetworkChannel, tr("Route the step's traffic"),
-      [simulated, rates = rates_](const std::atomic<bool>&) -> std::any { return network_of(*simulated, *rates); },
+      [simulated](const std::atomic<bool>&) -> std::any { return network_of(*simulated); },
       [this](const std::any& result) {
         const auto& network = std::any_cast<const Network&>(result);
         tracks_ = network.tracks;
@@ -131,7 +125,7 @@ void TopologyFeed::tryEdits(const LinkEdits& edits) {
   step_.setBusy(tr("Simulating with the edited links …"), -1);
   jobs_.start(
       kWhatIfChannel, edits.size() == 1 ? tr("What if: 1 edited link") : tr("What if: %1 edited links").arg(edits.size()),
-      [design, rates = rates_](const std::atomic<bool>&) -> std::any { return simulate(design, *rates); },
+      [design, rates = study->rates](const std::atomic<bool>&) -> std::any { return simulate(design, rates); },
       [this, study](const std::any& result) {
         const auto& simulated = std::any_cast<const std::shared_ptr<const SimulatedStep>&>(result);
         show(simulated);

@@ -17,8 +17,8 @@ class TopologyFeed : public QObject {
   Q_OBJECT
 
  public:
-  TopologyFeed(LiveEstimate& live, Jobs& jobs, Selection& selection, std::shared_ptr<const RateSet> rates, TopologyView& topology,
-               TimelineView& step, QObject* parent = nullptr);
+  TopologyFeed(LiveEstimate& live, Jobs& jobs, Selection& selection, TopologyView& topology, TimelineView& step,
+               QObject* parent = nullptr);
 
  signals:
   void said(const QString& sentence, bool trouble);
@@ -33,7 +33,6 @@ class TopologyFeed : public QObject {
   LiveEstimate& live_;
   Jobs& jobs_;
   Selection& selection_;
-  std::shared_ptr<const RateSet> rates_;
   TopologyView& topology_;
   TimelineView& step_;
   std::shared_ptr<const SimulatedStep> drawn_;

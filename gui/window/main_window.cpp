@@ -41,8 +41,7 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
       options_(std::move(options)),
       desktop_(QApplication::palette()),
       base_points_(QApplication::font().pointSizeF()),
-      rates_(std::make_shared<const RateSet>(RateSet::defaults())),
-      live_(document_, jobs_, rates_),
+      live_(document_, jobs_, std::make_shared<const RateSet>(RateSet::defaults())),
       database_(jobs_),
       actions_(this) {
   setObjectName(QStringLiteral("window"));
@@ -115,12 +114,12 @@ void MainWindow::build_views() {
   auto* feasible = new FeasibleView(document_, live_);
   connect(recipe, &RecipePanel::said, this, [this](const QString& sentence) { say(sentence, true); });
   connect(feasible, &FeasibleView::said, this, [this](const QString& sentence) { say(sentence, true); });
-  auto* step = new StepView(document_, live_, jobs_, selection_, rates_);
+  auto* step = new StepView(document_, live_, jobs_, selection_);
   auto* topology = new TopologyView(&document_.undo());
-  auto* feed = new TopologyFeed(live_, jobs_, selection_, rates_, *topology, *step->timeline(), this);
+  auto* feed = new TopologyFeed(live_, jobs_, selection_, *topology, *step->timeline(), this);
   connect(feed, &TopologyFeed::said, this, &MainWindow::say);
   auto* results = new ResultsView(document_, live_, jobs_, database_, selection_);
-  connect(results, &ResultsView::said, this, [this](const QString& sentence) { say(sentence, true); });
+  connect(results, &ResultsView::said, this, &MainWindow::say);
   auto* compare = new CompareView(document_, live_, results->book(), selection_);
   auto* details = new DetailsView(document_, live_, selection_);
   details->set_result_text([results](std::int64_t row) { return results->book().row_text(static_cast<std::uint32_t>(row)); });
@@ -263,7 +262,14 @@ void MainWindow::refresh_state() {
                       : QStringLiteral("cpfit"));
   setWindowModified(open && document_.undo().count() > 0 && !document_.undo().isClean());
   study_label_->setText(open ? tr("study %1").arg(document_.path()) : QString());
-  rates_label_->setText(open ? tr("◐ rates: fitted defaults") : QString());
+  rates_label_->setText(!open                 ? QString()
+                        : live_.calibration() ? tr("● rates: %1").arg(text_of(live_.calibration()->name))
+                                              : tr("◐ rates: fitted defaults"));
+  rates_label_->setToolTip(
+      !live_.calibration_trouble().isEmpty() ? live_.calibration_trouble()
+      : live_.calibration()
+          ? tr("%1 surfaces were measured; the defaults stand in for the rest").arg(live_.calibration()->used.size())
+          : tr("Fitted to published measurements: Calibration shows them"));
   QString time;
   if (open && jobs_.is_running(QStringLiteral("simulate"))) {
     time = tr("simulating …");

@@ -113,7 +113,6 @@ class MainWindow : public QMainWindow {
   Jobs jobs_;
   Selection selection_;
   ViewHistory history_;
-  std::shared_ptr<const RateSet> rates_;
   LiveEstimate live_;
   OpenedDatabase database_;
   AppActions actions_;

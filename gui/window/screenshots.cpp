@@ -6,6 +6,8 @@
 #include <QElapsedTimer>
 #include <QThread>
 
+#include "gui/results/results_view.h"
+#include "gui/results/sweep_dialog.h"
 #include "gui/view/export_view.h"
 #include "gui/view/study_view.h"
 #include "gui/window/layouts.h"
@@ -84,6 +86,11 @@ ScreenshotsDone write_screenshots(MainWindow& window, const QString& folder) {
       dock->setFloating(false);
       if (left_out) window.removeDockWidget(dock);
     }
+    SweepDialog* sweep = static_cast<ResultsView*>(window.view(QStringLiteral("results")))->open_sweep();
+    QElapsedTimer clock;
+    for (clock.start(); !sweep->is_estimated() && clock.elapsed() < kPatienceMs;) settle();
+    album.add(*sweep, QStringLiteral("sweep") + suffix);
+    sweep->hide();
   }
   window.set_theme(ThemeChoice::kHighContrast);
   window.apply_layout(0);

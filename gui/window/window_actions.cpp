@@ -14,6 +14,7 @@
 
 #include "gui/look/figures.h"
 #include "gui/recipe/verdict_strip.h"
+#include "gui/results/results_view.h"
 #include "gui/view/export_view.h"
 #include "gui/view/study_view.h"
 #include "gui/window/command_palette.h"
@@ -62,8 +63,11 @@ void MainWindow::add_edit_actions() {
   add({"edit.copy", edit, tr("&Copy view"), "Ctrl+C", tr("What has the focus: a table with headers and units, else a picture"),
        false, true},
       [this] { copy_focused(); });
-  add({"edit.reset", edit, tr("Reset &recipe"), "", tr("Back to the recipe the study opened with")},
-      [this] { document_.set_design(document_.opened(), tr("Reset recipe")); });
+  add({"edit.reset", edit, tr("Reset &recipe"), "", tr("Back to the recipe the study opened with")}, [this] {
+    Design opened = document_.opened();
+    opened.calibration = document_.design().calibration;
+    document_.set_design(opened, tr("Reset recipe"));
+  });
   add({"edit.ship", edit, tr("Take the recipe that &ships"), "Ctrl+Shift+G",
        tr("The smallest CP degree that fits, hides and keeps pace, by the search")},
       [this] { document_.set_recipe(live_.search()->plan.ship.recipe, tr("Recipe that ships")); });
@@ -112,9 +116,15 @@ void MainWindow::add_run_actions() {
   const QString run = tr("&Run");
   add({"run.simulate", run, tr("&Simulate now"), "Ctrl+R", tr("The step on the timeline: every kernel and transfer")},
       [this] { live_.simulate_now(); });
-  add({"run.stop", run, tr("S&top"), "Ctrl+.", tr("End what runs beside the window")}, [this] {
-    for (const char* channel : {"simulate", "picture", "search", "sweep", "levers"}) jobs_.stop_channel(QLatin1String(channel));
-  });
+  add({"run.sweep", run, tr("S&weep recipes …"), "Ctrl+Shift+R",
+       tr("Choose what a search tries, start, stop, go on, and store it")},
+      [this] {
+        show_dock(QStringLiteral("results"));
+        static_cast<ResultsView*>(view(QStringLiteral("results")))->open_sweep();
+      });
+  add({"run.stop", run, tr("S&top"), "Ctrl+.",
+       tr("End what runs beside the window; a sweep and a measurement keep what they have")},
+      [this] { jobs_.stop_all(); });
   add({"run.pin", run, tr("&Pin as baseline"), "B", tr("Compare everything from now on with this recipe"), false, true},
       [this] { pin_baseline(); });
   add({"run.unpin", run, tr("&Unpin the baseline"), "Shift+B", tr("Compare with nothing")},
@@ -134,7 +144,7 @@ void MainWindow::update_actions() {
   const QString illegal = !no_study.isEmpty()   ? no_study
                           : live_.now().legal() ? QString()
                                                 : tr("the recipe is not legal: Problems says why");
-  for (const char* id : {"file.start", "file.save_as", "view.only", "view.next", "view.previous", "layout.reset"})
+  for (const char* id : {"file.start", "file.save_as", "run.sweep", "view.only", "view.next", "view.previous", "layout.reset"})
     actions_.set_reason(QLatin1String(id), no_study);
   for (const ActionSpec& spec : actions_.specs()) {
     if (spec.id.startsWith(QLatin1String("show.")) || spec.id.startsWith(QLatin1String("layout.")))

@@ -172,7 +172,9 @@ Outcome<PlanResult> plan(const Scenario& scenario, const RateSet& rates, const P
   for (const Neighbour& neighbour : result.neighbours) {
     if (!neighbour.rule.starts_with("legality")) keep_evidence(bench, neighbour.candidate, result);
   }
-  if (miss) {
+  // Whoever stopped the search wants what it found, not what more could be said of it.
+  const bool stopped = options.controls.stop != nullptr && options.controls.stop->load();
+  if (miss && !stopped) {
     const Candidate& around = candidates[*miss];
     sweep_around(scenario, rates, around.recipe, result);
     if (options.crossover) {
@@ -181,7 +183,7 @@ Outcome<PlanResult> plan(const Scenario& scenario, const RateSet& rates, const P
     }
   }
   result.answer = answer(result, scenario);
-  if (options.timeline) {
+  if (options.timeline && !stopped) {
     const auto begin = std::chrono::steady_clock::now();
     confirm(bench, training, options.confirm, result);
     result.stats.timeline_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -302,6 +302,84 @@ TEST(JobList, AFailureIsASentence) {
   EXPECT_EQ(jobs.rows().front().sentence, "the disk is full");
 }
 
+TEST(JobList, LongWorkKeepsWhatItDidWhenItIsStopped) {
+  Jobs jobs;
+  std::any brought;
+  std::atomic<bool> began{false};
+  const int number = jobs.start_keeping(
+      "long", "count",
+      [&began](const std::atomic<bool>& stop) -> std::any {
+        int counted = 1;
+        began = true;
+        while (!stop) ++counted;
+        return counted;
+      },
+      [&](const std::any& result) {
+        brought = result;
+        return QStringLiteral("some");
+      });
+  ASSERT_TRUE(QTest::qWaitFor([&] { return began.load(); }, 5'000));
+  jobs.set_progress(number, 0.25, "a quarter");
+  EXPECT_EQ(jobs.index(0, 2).data().toString(), "25 %");
+  EXPECT_EQ(jobs.index(0, 3).data().toString(), "a quarter");
+  jobs.stop(number);
+  EXPECT_TRUE(jobs.is_running("long"));
+  EXPECT_EQ(jobs.index(0, 1).data().toString(), "stopping");
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !jobs.is_running("long"); }, 5'000));
+  EXPECT_GE(std::any_cast<int>(brought), 1);
+  EXPECT_EQ(jobs.rows().front().state, JobState::kStopped);
+  EXPECT_EQ(jobs.rows().front().sentence, "some");
+}
+
+TEST(JobList, WorkOfOthersIsListedToldToStopOnceAndEndsWhenTheySaySo) {
+  Jobs jobs;
+  int told = 0;
+  const int number = jobs.adopt("child", "measure", [&] { ++told; });
+  jobs.stop_all();
+  jobs.stop(number);
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(jobs.is_running("child"));
+  jobs.end(number, JobState::kFailed, "it crashed");
+  jobs.end(number, JobState::kDone, "too late");
+  EXPECT_EQ(jobs.rows().front().state, JobState::kFailed);
+  EXPECT_EQ(jobs.rows().front().sentence, "it crashed");
+}
+
+TEST(Live, AChosenCalibrationHoldsUntilItIsTakenBack) {
+  StudyDocument document;
+  Jobs jobs;
+  LiveEstimate live(document, jobs, example_rates());
+  ASSERT_TRUE(document.open_text(example_toml("16k"), "test.toml").empty());
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !live.is_busy(); }, 60'000));
+  const Seconds before = live.now().candidate->time.step();
+  const auto defaults = live.rates();
+  // The defaults' rows of this GPU's attention, told as measured ones; every kernel takes 100 us more.
+  auto chosen = std::make_shared<ChosenCalibration>();
+  chosen->calibration.name = "slow";
+  chosen->calibration.id = std::string(64, 'a');
+  chosen->from = "my.sqlite";
+  std::string rows = default_calibration().rates_toml;
+  for (std::size_t at = rows.find("launch_us = "); at != std::string::npos; at = rows.find("launch_us = ", at + 13))
+    rows.insert(at + 12, "10");
+  chosen->calibration.rates_toml = rows;
+  Design design = document.design();
+  design.calibration = chosen;
+  document.set_design(design, "Rates");
+  EXPECT_NE(live.rates(), defaults);
+  ASSERT_TRUE(live.calibration());
+  EXPECT_FALSE(live.calibration()->used.empty());
+  EXPECT_GT(live.now().candidate->time.step(), before);
+  EXPECT_TRUE(simulate_command("test.toml", document.design()).endsWith("--calibration \"my.sqlite:aaaaaaaaaaaa\""));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !live.is_busy(); }, 60'000));
+  EXPECT_EQ(live.search()->rates, live.rates()) << "the search is made again";
+  ASSERT_TRUE(document.set_value("cluster", "dgx-a100").empty());
+  EXPECT_TRUE(live.calibration_trouble().isEmpty()) << "it has rows of that GPU, too";
+  document.undo().undo();
+  document.undo().undo();
+  EXPECT_EQ(live.rates(), defaults);
+  EXPECT_EQ(live.now().candidate->time.step(), before);
+}
+
 TEST(Live, AnEditIsAnsweredAtOnceAndSimulatedBehind) {
   StudyDocument document;
   Jobs jobs;
