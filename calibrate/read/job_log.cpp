@@ -120,7 +120,7 @@ void Builder::memory(std::int64_t rank, const JobMemory& memory) {
   }
   JobMemory& known = memory_[rank];
   if (known.line == 0) known.line = memory.line;
-  known.rank = rank;
+  known.rank = memory.rank;
   known.allocated = std::max(known.allocated, memory.allocated);
   known.peak_allocated = std::max(known.peak_allocated, memory.peak_allocated);
   known.peak_reserved = std::max(known.peak_reserved, memory.peak_reserved);

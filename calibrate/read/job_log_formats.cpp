@@ -219,7 +219,7 @@ bool take_torchtitan(const LogLine& line, Builder& into) {
   step.mfu = positive_after(rest, " mfu:", 1e3) / 100.0;
   step.loss = number_after(rest, "loss:");
   into.step(StepKind::kTitan, line.rank, step);
-  into.memory(line.rank, {line.rank, line.number, 0, 0, bytes_after(rest, " memory:", kGiga)});
+  into.memory(line.rank, {line.local ? -1 : line.rank, line.number, 0, 0, bytes_after(rest, " memory:", kGiga)});
   return true;
 }
 
@@ -253,18 +253,19 @@ bool take_deepspeed(const LogLine& line, Builder& into) {
     }
     step.iteration = *iteration;
     into.step(StepKind::kDeepspeed, line.rank, step);
-    into.memory(line.rank, {line.rank, line.number, bytes_after(text, " MemAllocated=", kGiga),
+    into.memory(line.rank, {line.local ? -1 : line.rank, line.number, bytes_after(text, " MemAllocated=", kGiga),
                             bytes_after(text, "MaxMemAllocated=", kGiga), 0});
     return true;
   }
   if (text.find("Max_MA ") != std::string_view::npos && text.find("MA ") != std::string_view::npos) {
     into.seen(JobFramework::kDeepspeed);
-    into.memory(line.rank, {line.rank, line.number, 0, bytes_after(text, "Max_MA ", kGiga), bytes_after(text, "Max_CA ", kGiga)});
+    into.memory(line.rank, {line.local ? -1 : line.rank, line.number, 0, bytes_after(text, "Max_MA ", kGiga),
+                            bytes_after(text, "Max_CA ", kGiga)});
     return true;
   }
   if (text.find("max_mem_allocated:") != std::string_view::npos) {
     into.seen(JobFramework::kDeepspeed);
-    into.memory(line.rank, {line.rank, line.number, 0, bytes_after(text, "max_mem_allocated:", kGiga),
+    into.memory(line.rank, {line.local ? -1 : line.rank, line.number, 0, bytes_after(text, "max_mem_allocated:", kGiga),
                             bytes_after(text, "max_cache_allocated:", kGiga)});
     return true;
   }
@@ -288,13 +289,13 @@ bool take_nanotron(const LogLine& line, Builder& into) {
     step.tflops_per_gpu = human_after(text, "model_tflops_per_gpu:");
     step.loss = number_after(text, "lm_loss:");
     into.step(StepKind::kNanotron, line.rank, step);
-    into.memory(line.rank, {line.rank, line.number, human_after(text, "cuda_memory_allocated:"), 0,
+    into.memory(line.rank, {line.local ? -1 : line.rank, line.number, human_after(text, "cuda_memory_allocated:"), 0,
                             human_after(text, "cuda_max_memory_reserved:")});
     return true;
   }
   if (text.find("Peak allocated ") != std::string_view::npos && text.find("MiB") != std::string_view::npos) {
     into.seen(JobFramework::kNanotron);
-    into.memory(line.rank, {line.rank, line.number, 0, bytes_after(text, "Peak allocated ", kMega),
+    into.memory(line.rank, {line.local ? -1 : line.rank, line.number, 0, bytes_after(text, "Peak allocated ", kMega),
                             bytes_after(text, "Peak reserved:", kMega)});
     return true;
   }

@@ -34,8 +34,9 @@ void clean(std::string_view raw, std::string& into) {
 
 }  // namespace
 
-std::string_view without_rank(std::string_view line, std::int64_t& rank) {
+std::string_view without_rank(std::string_view line, std::int64_t& rank, bool& local) {
   rank = -1;
+  local = false;
   std::int64_t found = -1;
   for (const std::string_view prefix : {"[rank", "[default"}) {
     if (!line.starts_with(prefix)) continue;
@@ -43,6 +44,7 @@ std::string_view without_rank(std::string_view line, std::int64_t& rank) {
     const std::size_t digits = rank_at(rest, found);
     if (digits == 0 || !rest.substr(digits).starts_with("]:")) continue;
     rank = found;
+    local = prefix == "[default";
     return rest.substr(digits + 2);
   }
   if (line.starts_with("[")) {
@@ -104,7 +106,7 @@ bool LogLines::next(LogLine& line) {
   clean(raw_, clean_);
   line.number = ++number_;
   line.complete = complete_;
-  line.text = without_rank(clean_, line.rank);
+  line.text = without_rank(clean_, line.rank, line.local);
   return true;
 }
 

@@ -14,6 +14,7 @@ struct LogLine {
   std::string_view text;    // valid until the next line is read
   std::int64_t number = 0;  // from 1
   std::int64_t rank = -1;   // by the launcher's prefix; -1: none
+  bool local = false;       // `rank` counts within a node only ("[default3]:")
   bool complete = true;     // false: the file ends without a line break here
 };
 
@@ -39,6 +40,6 @@ class LogLines {
 
 /// "[rank3]:", "[default3]:" (torchrun), "3: " (srun --label), "[1,3]<stdout>:" (mpirun --tag-output): taken away, and the rank
 /// said.
-[[nodiscard]] std::string_view without_rank(std::string_view line, std::int64_t& rank);
+[[nodiscard]] std::string_view without_rank(std::string_view line, std::int64_t& rank, bool& local);
 
 }  // namespace cpfit
