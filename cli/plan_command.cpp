@@ -8,6 +8,7 @@
 #include "cli/json.h"
 #include "cli/plan_text.h"
 #include "cli/proof.h"
+#include "cli/runs/stored_study.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
 #include "db/store/run_recorder.h"
@@ -34,6 +35,16 @@ struct PlanArguments {
 ProofBook proof_book(const PlanArguments& arguments, const Scenario& scenario) {
   if (arguments.database.empty()) return {scenario, {}};
   return {scenario, proofs_of(open_store(arguments.database, {.access = StoreAccess::kRead}))};
+}
+
+/// What the run is computed from, so that a later cpfit can say what changed, and a bundle can carry it.
+void keep_study_inputs(const PlanArguments& arguments, const Study& study) {
+  std::optional<Calibration> calibration;
+  if (study.calibration) {
+    if (Outcome<Calibration> chosen = choose_calibration(arguments.calibration, arguments.database); chosen.ok())
+      calibration = std::move(chosen).value();
+  }
+  keep_inputs(arguments.database, study.scenario, calibration ? &*calibration : nullptr);
 }
 
 Json plan_json(const Study& study, const PlanResult& result, std::optional<std::int64_t> run, const ProofBook& proofs) {
@@ -63,6 +74,7 @@ int run_plan(const PlanArguments& arguments) {
   const Provenance provenance = provenance_of(*study);
   std::unique_ptr<RunRecorder> recorder;
   if (!arguments.database.empty()) recorder = std::make_unique<RunRecorder>(arguments.database, provenance);
+  if (recorder) keep_study_inputs(arguments, *study);
   const std::int64_t run = recorder ? static_cast<std::int64_t>(recorder->run()) : 0;
   if (recorder && recorder->continued() > 0)
     fmt::print(stderr, "cpfit: continuing interrupted run {} ({} candidates stored)\n", run, recorder->continued());

@@ -1,5 +1,7 @@
 #include "db/schema/steps.h"
 
+#include "db/schema/step_bundle.h"
+
 namespace cpfit {
 
 namespace {
@@ -499,8 +501,8 @@ CREATE TABLE calibration_surface (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr SchemaStep kSteps[] = {
-    {1, kStep1}, {2, kStep2}, {3, kStep3}, {4, kStep4}, {5, kStep5},
+const SchemaStep kSteps[] = {
+    {1, kStep1}, {2, kStep2}, {3, kStep3}, {4, kStep4}, {5, kStep5}, {6, kBundleStep},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "model/quantity/text.h"
 #include "model/recipe/legality.h"
+#include "model/recipe/scenario_files.h"
 #include "model/recipe/scenario_sections.h"
 
 namespace cpfit {
@@ -51,20 +52,12 @@ void check_together(const Scenario& read, const RuleSet& rules, const toml::node
   }
 }
 
-}  // namespace
-
-LegalityCase legality_case(const Scenario& scenario, const RuleSet& rules, const Recipe& recipe) {
-  const Cluster& cluster = scenario.cluster;
-  return {scenario.model, scenario.training, recipe,
-          rules,          cluster.gpus(),    std::max(cluster.gpus_per_node, cluster.scale_up_domain),
-          &cluster.gpu};
-}
-
-Outcome<Scenario> read_scenario(const std::string& text, const std::string& path) {
+/// `files`: the only ones that the scenario can name; null: those of the file system.
+Outcome<Scenario> read(const std::string& text, const std::string& path, const std::vector<ScenarioInput>* files) {
   Outcome<toml::table> document = parsed(text, path);
   if (!document) return document.problems();
 
-  Reading reading{path, {}, {}};
+  Reading reading{path, {}, {}, files};
   Section top(*document, "", reading);
   Scenario result;
   result.text = text;
@@ -118,6 +111,21 @@ Outcome<Scenario> read_scenario(const std::string& text, const std::string& path
   check_together(result, *choice.rules, training_node, reading);
   if (!reading.problems.empty()) return reading.problems;
   return result;
+}
+
+}  // namespace
+
+LegalityCase legality_case(const Scenario& scenario, const RuleSet& rules, const Recipe& recipe) {
+  const Cluster& cluster = scenario.cluster;
+  return {scenario.model, scenario.training, recipe,
+          rules,          cluster.gpus(),    std::max(cluster.gpus_per_node, cluster.scale_up_domain),
+          &cluster.gpu};
+}
+
+Outcome<Scenario> read_scenario(const std::string& text, const std::string& path) { return read(text, path, nullptr); }
+
+Outcome<Scenario> read_scenario(const std::string& text, const std::string& path, const std::vector<ScenarioInput>& files) {
+  return read(text, path, &files);
 }
 
 Outcome<Scenario> load_scenario(const std::string& path) {

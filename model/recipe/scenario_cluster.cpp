@@ -1,4 +1,5 @@
 // The cluster of a scenario: a preset or a topology file, and how many nodes of it.
+#include "model/cluster/topology_file.h"
 #include "model/recipe/scenario_sections.h"
 
 namespace cpfit::scenario {
@@ -13,6 +14,14 @@ Outcome<Cluster> built(Build build) {
   } catch (const Error& error) {
     return Problem{"scenario.cluster", "", error.what(), "check the path"};
   }
+}
+
+Outcome<Cluster> topology_of(const Reading& reading, const std::string& written, std::int64_t nodes) {
+  const std::string file = reading.resolved(written);
+  if (reading.files == nullptr) return load_cluster(file, nodes);
+  const Outcome<std::string> text = reading.given(file);
+  if (!text) return text.problems();
+  return read_topology(*text, file, nodes);
 }
 
 }  // namespace
@@ -52,7 +61,7 @@ std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
 
   const std::string key = preset ? "preset" : "topology";
   const auto build = [&](std::int64_t count) {
-    return built([&] { return preset ? build_cluster(*preset, count) : load_cluster(reading.resolved(*topology), count); });
+    return built([&] { return preset ? build_cluster(*preset, count) : topology_of(reading, *topology, count); });
   };
   std::int64_t count = nodes.value_or(preset ? 1 : 0);  // 0: as many as the topology file says
   if (gpus) {

@@ -71,6 +71,13 @@ void read_kinds(Section& section, Architecture& model) {
   if (const std::optional<double> value = section.number("attention_dropout", 0.0, 1.0)) model.attention_dropout = *value;
 }
 
+Outcome<Architecture> config_of(const Reading& reading, const std::string& file) {
+  if (reading.files == nullptr) return load_config_json(file);
+  const Outcome<std::string> text = reading.given(file);
+  if (!text) return text.problems();
+  return read_config_json(*text, file);
+}
+
 /// The architecture the fields start from: a preset, a config.json, or nothing.
 std::optional<Architecture> read_origin(Section& section) {
   const std::optional<std::string> preset = section.text("preset");
@@ -87,7 +94,7 @@ std::optional<Architecture> read_origin(Section& section) {
   }
   if (config) {
     const std::string file = section.reading().resolved(*config);
-    Outcome<Architecture> found = load_config_json(file);
+    Outcome<Architecture> found = config_of(section.reading(), file);
     if (found) {
       section.reading().remember(file);
       return *found;

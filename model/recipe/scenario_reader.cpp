@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "model/quantity/text.h"
+#include "model/recipe/scenario.h"
 
 namespace cpfit::scenario {
 
@@ -49,7 +50,19 @@ std::string Reading::resolved(const std::string& written) const {
   return (std::filesystem::path(path).parent_path() / file).string();
 }
 
+Outcome<std::string> Reading::given(const std::string& file) const {
+  for (const ScenarioInput& input : *files) {
+    if (input.path == file) return input.text;
+  }
+  return Problem{"scenario.file_not_given", file, "the scenario names this file, but its text was not kept with it",
+                 "keep the file beside the scenario, or plan again"};
+}
+
 void Reading::remember(const std::string& file) {
+  if (files != nullptr) {
+    if (Outcome<std::string> text = given(file); text.ok()) inputs.emplace_back(file, std::move(text).value());
+    return;
+  }
   std::ifstream stream(file, std::ios::binary);
   inputs.emplace_back(file, std::string{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()});
 }

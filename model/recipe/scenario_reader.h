@@ -16,6 +16,10 @@
 #include "model/quantity/units.h"
 #include "model/recipe/recipe_names.h"
 
+namespace cpfit {
+struct ScenarioInput;
+}
+
 namespace cpfit::scenario {
 
 /// The file being read and what was found wrong with it so far.
@@ -23,11 +27,14 @@ struct Reading {
   std::string path;
   Problems problems;
   std::vector<std::pair<std::string, std::string>> inputs;  // path and text of the files that the scenario names
+  const std::vector<ScenarioInput>* files = nullptr;        // the only files there are; null: those of the file system
   [[nodiscard]] std::string place(const toml::node& node) const;
   /// A path written in the file, relative to the file's folder.
   [[nodiscard]] std::string resolved(const std::string& written) const;
   /// Keeps the text of a file that was read, for the provenance of a run.
   void remember(const std::string& file);
+  /// The text of a file among `files`; a problem where it is not there. Requires `files`.
+  [[nodiscard]] Outcome<std::string> given(const std::string& file) const;
   void report(const toml::node& node, std::string_view code, std::string message, std::string repair);
   /// Takes over problems that do not know their place; `key` opens the message.
   void adopt(const toml::node& node, std::string_view key, const Problems& found);

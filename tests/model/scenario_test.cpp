@@ -11,6 +11,7 @@
 
 #include "model/framework/rule_set.h"
 #include "model/recipe/legality.h"
+#include "model/recipe/scenario_files.h"
 
 namespace cpfit {
 namespace {
@@ -373,6 +374,32 @@ TEST(Scenario, UnreadableFiles) {
   EXPECT_THAT(load_scenario(testing::TempDir()).problems().front().message, HasSubstr("folder"));
   const Outcome<Scenario> empty = read_scenario("", "a.toml");
   EXPECT_EQ(empty.problems().size(), 3u) << all_of(empty.problems());  // model, cluster and training are missing
+}
+
+TEST(ScenarioFiles, AreTakenFromWhatIsGivenAndNowhereElse) {
+  const std::string config =
+      R"({"model_type": "llama", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 3,
+          "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 32000})";
+  const std::string topology = R"({"schema": "cpfit-topology/1", "base": "dgx-h100", "set": {"nic_rate": "100 Gb/s"}})";
+  const std::string text =
+      std::string("model = {config = \"c/config.json\"}\ncluster = {topology = \"t.json\", nodes = 2}\n") + kTraining;
+  const std::vector<ScenarioInput> files = {{"/nowhere/t.json", topology}, {"/nowhere/c/config.json", config}};
+  const Outcome<Scenario> read = read_scenario(text, "/nowhere/a.toml", files);
+  ASSERT_TRUE(read.ok()) << all_of(read.problems());
+  EXPECT_EQ(read->model.layers, 3);
+  EXPECT_EQ(read->cluster.gpus(), 16);
+  ASSERT_EQ(read->inputs.size(), 2u);
+  EXPECT_EQ(read->inputs[0].text, config);
+  EXPECT_EQ(read->inputs[1].text, topology);
+
+  // A file that exists is not opened all the same.
+  const std::string path = testing::TempDir() + "cpfit_scenario_files.json";
+  std::ofstream(path) << config;
+  const Outcome<Scenario> refused =
+      read_scenario("model = {config = \"" + path + "\"}\ncluster = \"dgx-h100\"\n" + kTraining, "/nowhere/a.toml", files);
+  std::filesystem::remove(path);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.problems()[0].code, "scenario.file_not_given");
 }
 
 }  // namespace
