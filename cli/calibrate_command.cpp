@@ -2,12 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "cli/calibrate_commands.h"
@@ -16,21 +11,6 @@
 #include "model/quantity/text.h"
 
 namespace cpfit::cli {
-
-void write_whole_file(const std::string& path, const std::string& text) {
-  std::error_code ignored;
-  const bool in_place = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
-  const std::string target =
-      std::filesystem::is_symlink(path, ignored) ? std::filesystem::canonical(path, ignored).string() : path;
-  const std::string draft = in_place ? path : target + ".new";
-  std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (file && (in_place || std::rename(draft.c_str(), target.c_str()) == 0)) return;
-  const std::string reason = std::strerror(errno);
-  if (!in_place) (void)std::remove(draft.c_str());
-  throw Error(fmt::format("cannot write {}: {}; choose a writable folder with space", path, reason));
-}
 
 std::int64_t unix_now() { return static_cast<std::int64_t>(std::time(nullptr)); }
 

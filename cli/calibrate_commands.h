@@ -36,7 +36,4 @@ void add_hint_options(CLI::App& command, HintArguments& arguments);
 /// Seconds since 1970.
 [[nodiscard]] std::int64_t unix_now();
 
-/// All of it or nothing: an old file stays until the new one is complete. A device or a pipe is written in place. Throws Error.
-void write_whole_file(const std::string& path, const std::string& text);
-
 }  // namespace cpfit::cli

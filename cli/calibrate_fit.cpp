@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <ostream>
 
 #include "calibrate/fit/fit_imported.h"
 #include "calibrate/fit/fit_rates.h"
@@ -13,6 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
+#include "cli/write_file.h"
 #include "db/store/calibration_store.h"
 #include "model/cluster/gpu.h"
 #include "model/presets/embedded.h"
@@ -34,7 +36,7 @@ int fit_folder(const CalibrateFitArguments& arguments) {
   const FitReport report = fit_rates(read_fitted_tables(arguments.files.front()), gpu_presets());
   const std::string text = rates_toml(report.tables, embedded_file("presets/rates_documented.toml"));
   for (const std::string& reason : report.left_out) fmt::print(stderr, "left out: {}\n", reason);
-  if (!arguments.out.empty()) write_whole_file(arguments.out, text);
+  write_file(arguments.out, [&](std::ostream& file) { file << text; });
   if (arguments.json)
     print_json({{"rates_toml", text},
                 {"left_out", report.left_out},
@@ -86,7 +88,7 @@ int fit_files(const CalibrateFitArguments& arguments) {
     return kBadInput;
   }
   const Calibration calibration = calibration_of(fit, files, arguments.name, kVersion, unix_now());
-  if (!arguments.out.empty()) write_whole_file(arguments.out, calibration_toml(calibration));
+  write_file(arguments.out, [&](std::ostream& file) { file << calibration_toml(calibration); });
   bool known = false;
   if (!arguments.database.empty()) {
     Store store = open_store(arguments.database);

@@ -11,6 +11,7 @@
 #include "cli/json.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
+#include "cli/write_file.h"
 #include "db/query/runs.h"
 #include "model/launch/launch.h"
 #include "model/recipe/legality.h"
@@ -50,10 +51,7 @@ std::string script_of(const Launch& launch, const LaunchArguments& arguments) {
 }
 
 void save_launch(const std::string& text, const std::string& path) {
-  if (path.empty()) return;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  if (!file.flush()) throw Error(fmt::format("{} could not be written", path));
+  write_file(path, [&](std::ostream& file) { file << text; });
 }
 
 void print_launch(const Launch& launch, const LaunchArguments& arguments) {

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
+#include <ostream>
 
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
+#include "cli/write_file.h"
 #include "model/cluster/topology_check.h"
 #include "model/cluster/topology_file.h"
 
@@ -75,11 +76,7 @@ int run_import(const ImportArguments& arguments) {
   const Cluster& cluster = made->cluster;
   const Problems findings = check_topology(cluster);
   const bool broken = std::any_of(findings.begin(), findings.end(), is_error);
-  if (!arguments.out.empty()) {
-    std::ofstream file(arguments.out, std::ios::binary);
-    file << write_topology(cluster);
-    if (!file.flush()) throw Error(fmt::format("{} could not be written", arguments.out));
-  }
+  write_file(arguments.out, [&](std::ostream& file) { file << write_topology(cluster); });
   if (arguments.json) {
     print_json({{"format", name_of(imported->format)},
                 {"holds", std::holds_alternative<ImportedFabric>(imported->holds) ? "fabric" : "host"},

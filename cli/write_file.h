@@ -1,4 +1,6 @@
-// A file that a command writes: whole, or an Error that says which and why.
+// A file that a command writes: whole, or an Error that says which and why. What was there before stays until the new text is
+// complete: it is written beside it (NAME.new-PROCESS) and takes its place at the end. Devices and pipes are written to directly,
+// and so is a file in a folder where nothing new can be made.
 #pragma once
 
 #include <functional>
@@ -7,7 +9,7 @@
 
 namespace cpfit::cli {
 
-/// Nothing for an empty path. Throws Error with path and reason.
+/// Nothing for an empty path. Throws Error with path and reason; what `write` throws but Errors passes through.
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace cpfit::cli

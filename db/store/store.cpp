@@ -60,7 +60,8 @@ SQLite::Database open_file(const std::string& path, const StoreOptions& options)
     return database;
   } catch (const SQLite::Exception& exception) {
     const int code = exception.getErrorCode() & 0xff;
-    if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || has_log(path)) throw;
+    // A full disk has no room for the memory that readers share: an error of the file system.
+    if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY && code != SQLITE_IOERR) || has_log(path)) throw;
   }
   return {immutable_uri(path), SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX | SQLite::OPEN_URI, patience};
 }

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 
@@ -25,6 +26,19 @@ std::string read_only_folder(const std::string& path) {
   return "the folder '" + folder_of(path) +
          "' cannot be written, and the write-ahead log lies beside the file. Copy the file to a folder that can be written, or "
          "choose another with --db";
+}
+
+std::string no_space(const std::string& path) {
+  return "no space is left (the disk is full, or the file has reached its size limit). Free space on the file system of '" +
+         folder_of(path) + "', then run the same command again: batches stored before are kept and are not computed twice";
+}
+
+/// Memory that processes share lies in a file beside the database; where that cannot grow, SQLite speaks of an error of the disk.
+bool is_full(const std::string& path) {
+  constexpr std::uintmax_t kSharedBytes = 32768;
+  std::error_code failed;
+  const fs::space_info space = fs::space(folder_of(path), failed);
+  return !failed && space.available < kSharedBytes;
 }
 
 }  // namespace
@@ -60,8 +74,7 @@ std::string explain(const SQLite::Exception& exception, const std::string& path,
       return "another process kept it locked for more than " + seconds(patience) +
              ". Wait until that process is done (cpfit, cpfit-gui, sqlite3 ...), then do this again";
     case SQLITE_FULL:
-      return "no space is left (the disk is full, or the file has reached its size limit). Free space on the file system of '" +
-             folder_of(path) + "', then run the same command again: batches stored before are kept and are not computed twice";
+      return no_space(path);
     case SQLITE_READONLY: {
       if (exception.getExtendedErrorCode() == SQLITE_READONLY_DBMOVED) {
         return "the file was moved or deleted while it was open. Put it back, then do this again";
@@ -79,6 +92,7 @@ std::string explain(const SQLite::Exception& exception, const std::string& path,
       return reason.empty() ? "it cannot be opened" + said + ". Check the permissions of the file and of its folder" : reason;
     }
     case SQLITE_IOERR:
+      if (is_full(path)) return no_space(path);
       return "the file system reported an error" + said + ". Check the disk, the quota and the mount of '" + folder_of(path) +
              "', then do this again";
     case SQLITE_CONSTRAINT:

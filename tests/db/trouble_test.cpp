@@ -203,6 +203,27 @@ TEST_F(TroubleTest, AFullDiskKeepsWhatItHolds) {
   EXPECT_EQ(kept, static_cast<std::size_t>(written));
 }
 
+TEST_F(TroubleTest, OnADiskWithoutAByteItSaysSoAndReads) {
+  const fs::path disk = folder_.path() / "disk";
+  fs::create_directory(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2m") != 0)
+    GTEST_SKIP() << "cannot mount a small file system here: " << std::strerror(errno);
+  path_ = (disk / "study.cpfit").string();
+  make_study();  // closed in order: no log is left beside it
+  {
+    std::ofstream rest(disk / "rest");
+    while (rest << std::string(4096, 'x') << std::flush) continue;
+  }
+  const std::string said = error_of_opening(path_);
+  const std::string read = error_of([&] {
+    const Store store = open_store(path_, {.access = StoreAccess::kRead});
+    if (load_run(store, RunId{1})->ship != sample::plan_result().ship) throw Error("read something else");
+  });
+  EXPECT_EQ(::umount(disk.c_str()), 0);
+  EXPECT_THAT(said, AllOf(HasSubstr("no space is left"), HasSubstr(disk.string())));
+  EXPECT_EQ(read, "(no error)");
+}
+
 TEST_F(TroubleTest, AReadOnlyFolderCanBeReadButNotWritten) {
   make_study();
   ::chmod(path_.c_str(), 0666);
