@@ -120,15 +120,16 @@ void MainWindow::build_views() {
   connect(feed, &TopologyFeed::said, this, &MainWindow::say);
   auto* results = new ResultsView(document_, live_, jobs_, database_, selection_);
   connect(results, &ResultsView::said, this, &MainWindow::say);
+  auto* calibration = new CalibrationView(document_, jobs_, database_);
+  connect(calibration, &CalibrationView::said, this, &MainWindow::say);
   auto* compare = new CompareView(document_, live_, results->book(), selection_);
   auto* details = new DetailsView(document_, live_, selection_);
   details->set_result_text([results](std::int64_t row) { return results->book().row_text(static_cast<std::uint32_t>(row)); });
   details->set_span_text([step](const SelectedSpan&) { return step->span_text(); });
-  for (StudyView* view :
-       std::initializer_list<StudyView*>{recipe, step, new LengthCurve(document_, live_), feasible, topology, results, compare,
-                                         new CalibrationView(document_, jobs_, database_),
-                                         new EquivalenceView(document_, database_), new MemoryView(document_, live_, selection_),
-                                         details, new NoticeView(document_, live_, selection_), new JobView(jobs_)})
+  for (StudyView* view : std::initializer_list<StudyView*>{
+           recipe, step, new LengthCurve(document_, live_), feasible, topology, results, compare, calibration,
+           new EquivalenceView(document_, database_), new MemoryView(document_, live_, selection_), details,
+           new NoticeView(document_, live_, selection_), new JobView(jobs_)})
     add_view(view);
 }
 

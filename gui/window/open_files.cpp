@@ -7,6 +7,7 @@
 #include "db/store/calibration_store.h"
 #include "db/store/validation_store.h"
 #include "db/store/verification_store.h"
+#include "gui/calibration/calibration_view.h"
 #include "gui/look/figures.h"
 #include "gui/step/step_view.h"
 #include "gui/study/scenario_text.h"
@@ -16,6 +17,14 @@
 #include "model/quantity/text.h"
 
 namespace cpfit::gui {
+
+namespace {
+
+QString without_study(const QString& name) {
+  return QObject::tr("%1 belongs into a study: open a scenario or an example first, then drop it again.").arg(name);
+}
+
+}  // namespace
 
 void MainWindow::ask_and_open() {
   const QString path = QFileDialog::getOpenFileName(this, tr("Open"), QString(),
@@ -62,8 +71,14 @@ bool MainWindow::open_path(const QString& path) {
       case FileKind::kTrace:
         return overlay_trace(path);
       case FileKind::kMeasurement:
-        say(tr("%1 is a measurement: `cpfit calibrate import \"%2\"` takes it into a calibration.").arg(name, path), true);
-        return false;
+        if (!document_.is_open()) {
+          say(without_study(name), true);
+          return false;
+        }
+        show_dock(QStringLiteral("calibration"));
+        static_cast<CalibrationView*>(view(QStringLiteral("calibration")))->fit_file(path);
+        say(tr("Rates are being fitted to the measurement %1.").arg(name));
+        return true;
       case FileKind::kPlanResult:
         say(tr("%1 is the printed result of a plan: open its scenario, or the database it was stored in.").arg(name), true);
         return false;
@@ -145,14 +160,6 @@ bool MainWindow::overlay_trace(const QString& path) {
   say(tr("%1 lies beside the predicted step, aligned by its beginning.").arg(name));
   return true;
 }
-
-namespace {
-
-QString without_study(const QString& name) {
-  return QObject::tr("%1 belongs into a study: open a scenario or an example first, then drop it again.").arg(name);
-}
-
-}  // namespace
 
 bool MainWindow::use_model_config(const QString& path) {
   const QString name = QFileInfo(path).fileName();

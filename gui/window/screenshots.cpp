@@ -4,8 +4,10 @@
 #include <QDir>
 #include <QDockWidget>
 #include <QElapsedTimer>
+#include <QTabWidget>
 #include <QThread>
 
+#include "gui/calibration/calibration_view.h"
 #include "gui/results/results_view.h"
 #include "gui/results/sweep_dialog.h"
 #include "gui/view/export_view.h"
@@ -83,6 +85,11 @@ ScreenshotsDone write_screenshots(MainWindow& window, const QString& folder) {
       dock->show();
       dock->raise();
       album.add(*view, view->id() + suffix);
+      if (auto* calibration = qobject_cast<CalibrationView*>(view)) {
+        calibration->tabs()->setCurrentIndex(2);
+        album.add(*view, QStringLiteral("measure") + suffix);
+        calibration->tabs()->setCurrentIndex(0);
+      }
       dock->setFloating(false);
       if (left_out) window.removeDockWidget(dock);
     }
