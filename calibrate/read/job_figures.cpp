@@ -16,6 +16,7 @@ namespace {
 
 /// A share of the exposed time whose group is unknown up to this leaves the axes comparable.
 constexpr double kUnknownShare = 0.05;
+constexpr std::size_t kMostListed = 1000;  // steps left out
 
 class Collector {
  public:
@@ -79,6 +80,12 @@ class Collector {
     job_.skipped_updates = log.skipped;
     job_.nan_steps = log.nan;
     job_.left_out = counted.left_out;
+    if (job_.left_out.size() > kMostListed) {
+      job_.remarks.push_back(
+          fmt::format("{}: {} steps are left out, the first {} are listed", log.path, job_.left_out.size(), kMostListed));
+      job_.left_out.resize(kMostListed);
+    }
+    left_out_ = static_cast<std::int64_t>(counted.left_out.size());
     for (const std::string& text : counted.remarks) job_.remarks.push_back(log.path + ": " + text);
     if (counted.steps.empty()) {
       job_.remarks.push_back(log.path + ": no step is left that counts");
@@ -117,7 +124,7 @@ class Collector {
   void add_steps(RunFigure figure, std::vector<double> values, std::string basis) {
     if (values.empty()) return;
     MeasuredFigure made = figure_of(figure, std::move(values), std::move(basis));
-    made.left_out = static_cast<std::int64_t>(job_.left_out.size());
+    made.left_out = left_out_;
     add(std::move(made));
   }
 
@@ -172,6 +179,13 @@ class Collector {
         job_.remarks.push_back(fmt::format("{}: an allocation failed {} time{} on device {}", snapshot.path, device.out_of_memory,
                                            device.out_of_memory == 1 ? "" : "s", device.device));
       }
+      std::string held;
+      for (std::size_t i = 0; i < std::min<std::size_t>(5, device.at_peak.size()); ++i) {
+        const HeldMemory& at = device.at_peak[i];
+        held += fmt::format("{}{:.2f} GiB ({})", held.empty() ? "" : "; ", static_cast<double>(at.bytes) / kGiB, at.frame);
+      }
+      if (!held.empty())
+        job_.remarks.push_back(fmt::format("{}: most of its peak on device {}: {}", snapshot.path, device.device, held));
       if (device.events == 0) continue;  // a peak is not known
       const std::string basis =
           fmt::format("replayed from {} events of {}, device {}", device.events, snapshot.path, device.device);
@@ -294,6 +308,7 @@ class Collector {
   const std::optional<JobShape>& shape_;
   const JobReading& reading_;
   MeasuredJob job_;
+  std::int64_t left_out_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "db/schema/steps.h"
 
 #include "db/schema/step_bundle.h"
+#include "db/schema/step_measured_job.h"
 
 namespace cpfit {
 
@@ -502,7 +503,7 @@ CREATE TABLE calibration_surface (
 )sql";
 
 const SchemaStep kSteps[] = {
-    {1, kStep1}, {2, kStep2}, {3, kStep3}, {4, kStep4}, {5, kStep5}, {6, kBundleStep},
+    {1, kStep1}, {2, kStep2}, {3, kStep3}, {4, kStep4}, {5, kStep5}, {6, kBundleStep}, {7, kMeasuredJobStep},
 };
 
 }  // namespace

@@ -78,6 +78,8 @@ TEST(Schema, ADatabaseOfTheFirstVersionIsReadAsItIsAndBroughtUpByAWriter) {
     database.exec(
         "DROP TABLE calibration_surface; DROP TABLE calibration_gap; DROP TABLE calibration_source; DROP TABLE calibration;");
     database.exec("DROP TABLE bundle; DROP TABLE input_text;");
+    database.exec("DROP TABLE measured_source; DROP TABLE measured_figure; DROP TABLE measured_left_out;");
+    database.exec("DROP TABLE measured_remark; DROP TABLE measured_job;");
     database.exec("DROP TABLE verification_left_out; DROP TABLE verification_control; DROP TABLE verification_block;");
     database.exec("DROP TABLE verification_error; DROP TABLE verification_case; DROP TABLE verification;");
     database.exec("DROP TABLE timeline_lane; DROP TABLE timeline_name; DROP TABLE timeline;");
@@ -130,14 +132,15 @@ TEST(Schema, EveryTableIsStrictAndNamesInSnakeCase) {
       // A unit in the name, or a figure without one, or the unit in a column beside it.
       const std::string units =
           "_bytes _seconds _share _nats _mhz _watts tokens_per_second_per_gpu relative_sigma bytes amount measured predicted "
-          "low high";
+          "low high measured_low measured_high";
       const std::size_t last = column.rfind('_');
       const bool unit = units.find(column) != std::string::npos ||
                         (last != std::string::npos && units.find(column.substr(last)) != std::string::npos);
       EXPECT_TRUE(unit) << name << "." << column << " does not say its unit";
     }
   }
-  EXPECT_EQ(count, 33);  // 14 of runs, 4 of validations, 3 of timelines, 6 of verifications, 4 of calibrations, 2 of bundles
+  // 14 of runs, 4 of validations, 3 of timelines, 6 of verifications, 4 of calibrations, 2 of bundles, 5 of measured jobs
+  EXPECT_EQ(count, 38);
 }
 
 TEST(Schema, DeletingARunDeletesAllOfItAndNothingElse) {
