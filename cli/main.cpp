@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   cli::add_launch(app, exit_code);
   cli::add_runs(app, exit_code);
   cli::add_presets(app, exit_code);
+  cli::add_describe(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

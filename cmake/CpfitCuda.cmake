@@ -54,15 +54,14 @@ if(CPFIT_CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
 endif()
 
 # Neither NCCL nor cuDNN has a CMake package of its own. The stub folder of the toolkit is no place to link them from.
+# NCCL is not linked: its header alone is needed, the library is looked for when ranks on several GPUs are asked for.
 find_path(CPFIT_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-find_library(CPFIT_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
-if(CPFIT_NCCL_INCLUDE AND CPFIT_NCCL_LIBRARY)
+if(CPFIT_NCCL_INCLUDE)
   set(CPFIT_NCCL_FOUND TRUE)
   add_library(cpfit_nccl INTERFACE IMPORTED)
   target_include_directories(cpfit_nccl SYSTEM INTERFACE "${CPFIT_NCCL_INCLUDE}")
-  target_link_libraries(cpfit_nccl INTERFACE "${CPFIT_NCCL_LIBRARY}")
 else()
-  message(STATUS "ranks on several GPUs are not built: NCCL was not found (libnccl-dev)")
+  message(STATUS "ranks on several GPUs are not built: NCCL's header was not found (libnccl-dev)")
 endif()
 
 find_path(CPFIT_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

@@ -2,6 +2,7 @@
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QFileInfo>
+#include <QIcon>
 #include <QTimer>
 #include <cstdio>
 
@@ -20,10 +21,14 @@ int complain(const QString& sentence) {
   return kBadInput;
 }
 
-/// Whether the arguments ask for pictures: they need no display, and that is decided before the application exists.
-bool wants_screenshots(int argc, char** argv) {
+/// Whether the arguments ask for pictures or a text: they need no display, and that is decided before the application exists.
+bool needs_no_display(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    if (QString::fromLocal8Bit(argv[i]).startsWith(QLatin1String("--screenshots"))) return true;
+    const QString word = QString::fromLocal8Bit(argv[i]);
+    if (word.startsWith(QLatin1String("--screenshots"))) return true;
+    for (const char* text : {"-h", "--help", "--help-all", "-v", "--version"}) {
+      if (word == QLatin1String(text)) return true;
+    }
   }
   return false;
 }
@@ -49,7 +54,7 @@ int take_screenshots(const QString& folder, const QString& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (wants_screenshots(argc, argv)) {
+  if (needs_no_display(argc, argv)) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
     qInstallMessageHandler(without_platform_chatter);
   }
@@ -57,6 +62,8 @@ int main(int argc, char** argv) {
   const QApplication application(argc, argv);
   QApplication::setApplicationName(QStringLiteral("cpfit"));
   QApplication::setApplicationVersion(QStringLiteral(CPFIT_VERSION));
+  QApplication::setDesktopFileName(QStringLiteral("cpfit-gui"));
+  QApplication::setWindowIcon(QIcon(QStringLiteral(":/package/cpfit.svg")));
 
   QCommandLineParser parser;
   parser.setApplicationDescription(QObject::tr("Finds the context-parallel recipe that fits and hides its exchange."));

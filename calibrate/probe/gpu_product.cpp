@@ -3,9 +3,9 @@
 #include <cublasLt.h>
 #include <fmt/format.h>
 
-#include "calibrate/probe/loaded_library.h"
 #include "calibrate/probe/points.h"
 #include "kernels/cuda/cuda_call.h"
+#include "kernels/transport/loaded_library.h"
 #include "model/quantity/problem.h"
 
 namespace cpfit::probe {
@@ -19,7 +19,7 @@ void check(cublasStatus_t status, const char* operation) {
 }
 
 struct LtFunctions {
-  LoadedLibrary library{{fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), "libcublasLt.so"}};
+  kernels::LoadedLibrary library{{fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), "libcublasLt.so"}};
   decltype(cublasLtCreate)* create = nullptr;
   decltype(cublasLtDestroy)* destroy = nullptr;
   decltype(cublasLtMatmulDescCreate)* describe = nullptr;

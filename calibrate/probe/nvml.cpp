@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "calibrate/probe/loaded_library.h"
+#include "kernels/transport/loaded_library.h"
 
 namespace cpfit::probe {
 
@@ -39,7 +39,7 @@ constexpr std::array<ReasonWord, 6> kReasons = {{{0x4, "power cap in software"},
 }  // namespace
 
 struct Nvml::Session {
-  LoadedLibrary library{{"libnvidia-ml.so.1"}};
+  kernels::LoadedLibrary library{{"libnvidia-ml.so.1"}};
   Functions call;
   Device device = nullptr;
   bool open = false;

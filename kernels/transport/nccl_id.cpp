@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <nccl.h>
 
 #include <cstring>
 #include <fstream>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "kernels/core/require.h"
+#include "kernels/transport/nccl_library.h"
 #include "kernels/transport/nccl_transport.h"
 #include "model/quantity/problem.h"
 
@@ -53,8 +53,8 @@ NcclId read_when_there(const fs::path& file, std::int32_t rank, std::chrono::mil
 NcclId make_nccl_id() {
   ncclUniqueId made;
   static_assert(sizeof(made) == sizeof(NcclId));
-  const ncclResult_t result = ncclGetUniqueId(&made);
-  if (result != ncclSuccess) throw Error(fmt::format("NCCL: making a unique id: {}", ncclGetErrorString(result)));
+  const ncclResult_t result = nccl().get_unique_id(&made);
+  if (result != ncclSuccess) throw Error(fmt::format("NCCL: making a unique id: {}", nccl().error_string(result)));
   NcclId id;
   std::memcpy(id.bytes.data(), &made, sizeof made);
   return id;
@@ -89,7 +89,11 @@ void remove_nccl_id(const fs::path& folder, const std::string& job) {
 
 std::string nccl_version() {
   int version = 0;
-  if (ncclGetVersion(&version) != ncclSuccess) return "unknown";
+  try {
+    if (nccl().get_version(&version) != ncclSuccess) return "unknown";
+  } catch (const Error&) {
+    return "";
+  }
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 

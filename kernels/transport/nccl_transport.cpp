@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nccl.h>
 
 #include <cstring>
 #include <map>
@@ -14,6 +13,7 @@
 #include "kernels/core/require.h"
 #include "kernels/cuda/cuda_call.h"
 #include "kernels/cuda/side_stream.h"
+#include "kernels/transport/nccl_library.h"
 #include "model/quantity/problem.h"
 
 namespace cpfit::kernels {
@@ -52,7 +52,7 @@ class NcclTransport final : public Transport {
     std::memcpy(&unique, id.bytes.data(), sizeof unique);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    settle(ncclCommInitRankConfig(&communicator_, size, unique, rank, &config), "making the communicator", "all ranks");
+    settle(nccl().init_rank(&communicator_, size, unique, rank, &config), "making the communicator", "all ranks");
     operators_.watch(alive_, [this] { look(); });
   }
 
@@ -62,15 +62,15 @@ class NcclTransport final : public Transport {
     // An orderly end needs the others; who has failed, or waits for a rank that is gone, cuts the connection instead.
     if (failure_.empty() && communicator_ != nullptr) {
       const Clock::time_point end = Clock::now() + options_.timeout;
-      ncclResult_t state = ncclCommFinalize(communicator_);
+      ncclResult_t state = nccl().finalize(communicator_);
       while (state == ncclInProgress && Clock::now() < end) {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
-        if (ncclCommGetAsyncError(communicator_, &state) != ncclSuccess) break;
+        if (nccl().async_error(communicator_, &state) != ncclSuccess) break;
       }
       if (state == ncclSuccess) {
-        (void)ncclCommDestroy(communicator_);
+        (void)nccl().destroy(communicator_);
       } else {
-        (void)ncclCommAbort(communicator_);
+        (void)nccl().abort(communicator_);
       }
     }
   }
@@ -91,11 +91,11 @@ class NcclTransport final : public Transport {
         const auto bytes = static_cast<std::size_t>(message.view.bytes());
         if (bytes == 0) continue;
         const bool sends = message.direction == Message::Direction::kSend;
-        accept(sends ? ncclSend(message.view.data, bytes, ncclInt8, message.peer, communicator_, side_.get())
-                     : ncclRecv(message.view.data, bytes, ncclInt8, message.peer, communicator_, side_.get()),
+        accept(sends ? nccl().send(message.view.data, bytes, ncclInt8, message.peer, communicator_, side_.get())
+                     : nccl().receive(message.view.data, bytes, ncclInt8, message.peer, communicator_, side_.get()),
                sends ? "sending" : "receiving");
       }
-      return ncclGroupEnd();
+      return nccl().group_end();
     });
   }
 
@@ -114,7 +114,7 @@ class NcclTransport final : public Transport {
   void barrier() override {
     refuse_after_failure();
     const Ticket ticket = piece("all ranks, at a barrier", [&] {
-      return ncclAllReduce(barrier_word_.get(), barrier_word_.get(), 1, ncclInt32, ncclMax, communicator_, side_.get());
+      return nccl().all_reduce(barrier_word_.get(), barrier_word_.get(), 1, ncclInt32, ncclMax, communicator_, side_.get());
     });
     wait(ticket);
     operators_.finish();
@@ -125,7 +125,7 @@ class NcclTransport final : public Transport {
     require(all.bytes() == own.bytes() * size_, "NCCL: all_gather of {} into {} bytes", own.bytes(), all.bytes());
     if (own.bytes() == 0) return {};
     return piece("all ranks, at an all_gather", [&] {
-      return ncclAllGather(own.data, all.data, static_cast<std::size_t>(own.bytes()), ncclInt8, communicator_, side_.get());
+      return nccl().all_gather(own.data, all.data, static_cast<std::size_t>(own.bytes()), ncclInt8, communicator_, side_.get());
     });
   }
 
@@ -135,8 +135,8 @@ class NcclTransport final : public Transport {
             all.elements(), own.elements());
     if (own.elements() == 0) return;
     wait(piece("all ranks, at a reduce_scatter", [&] {
-      return ncclReduceScatter(all.data, own.data, static_cast<std::size_t>(own.elements()), nccl_type(own.number), ncclSum,
-                               communicator_, side_.get());
+      return nccl().reduce_scatter(all.data, own.data, static_cast<std::size_t>(own.elements()), nccl_type(own.number), ncclSum,
+                                   communicator_, side_.get());
     }));
   }
 
@@ -144,8 +144,8 @@ class NcclTransport final : public Transport {
     if (!options_.native_reductions || !is_everybody(group)) return Transport::all_reduce(operators, group, value);
     if (value.elements() == 0) return;
     wait(piece("all ranks, at an all_reduce", [&] {
-      return ncclAllReduce(value.data, value.data, static_cast<std::size_t>(value.elements()), nccl_type(value.number), ncclSum,
-                           communicator_, side_.get());
+      return nccl().all_reduce(value.data, value.data, static_cast<std::size_t>(value.elements()), nccl_type(value.number),
+                               ncclSum, communicator_, side_.get());
     }));
   }
 
@@ -170,7 +170,7 @@ class NcclTransport final : public Transport {
     return {number};
   }
 
-  void start_group() { accept(ncclGroupStart(), "starting a group"); }
+  void start_group() { accept(nccl().group_start(), "starting a group"); }
   /// Inside a group calls are only collected.
   void accept(ncclResult_t result, const char* operation) {
     if (result != ncclSuccess && result != ncclInProgress) fail(fmt::format("{}: {}", operation, words_of(result)));
@@ -183,7 +183,7 @@ class NcclTransport final : public Transport {
         fail(fmt::format("{}: waited {:.1f} s for {}", operation, seconds_of(Clock::now() - begin), whom));
       }
       std::this_thread::sleep_for(std::chrono::microseconds(20));
-      accept(ncclCommGetAsyncError(communicator_, &result), operation);
+      accept(nccl().async_error(communicator_, &result), operation);
     }
     if (result != ncclSuccess) fail(fmt::format("{}: {}", operation, words_of(result)));
   }
@@ -192,7 +192,7 @@ class NcclTransport final : public Transport {
   void look() {
     refuse_after_failure();
     ncclResult_t state = ncclSuccess;
-    accept(ncclCommGetAsyncError(communicator_, &state), "asking for errors");
+    accept(nccl().async_error(communicator_, &state), "asking for errors");
     if (state != ncclSuccess && state != ncclInProgress) fail(words_of(state));
     const cuda::SideStream::Waiting waiting = side_.waiting();
     if (waiting.piece > 0 && waiting.since > options_.timeout) {
@@ -203,14 +203,14 @@ class NcclTransport final : public Transport {
   }
 
   [[nodiscard]] std::string words_of(ncclResult_t result) const {
-    const char* const last = communicator_ == nullptr ? nullptr : ncclGetLastError(communicator_);
+    const char* const last = communicator_ == nullptr ? nullptr : nccl().last_error(communicator_);
     const bool has_more = last != nullptr && *last != '\0';
-    return has_more ? fmt::format("{} ({})", ncclGetErrorString(result), last) : std::string(ncclGetErrorString(result));
+    return has_more ? fmt::format("{} ({})", nccl().error_string(result), last) : std::string(nccl().error_string(result));
   }
 
   [[noreturn]] void fail(const std::string& what) {
     failure_ = fmt::format("rank {} of {}: {}", rank_, size_, what);
-    if (communicator_ != nullptr) (void)ncclCommAbort(communicator_);  // its kernels end, so that streams and hosts go on
+    if (communicator_ != nullptr) (void)nccl().abort(communicator_);  // its kernels end, so that streams and hosts go on
     communicator_ = nullptr;
     throw Error("NCCL: " + failure_);
   }

@@ -49,7 +49,7 @@ struct NcclOptions {
 [[nodiscard]] std::unique_ptr<Transport> make_nccl_transport(DeviceOperators& operators, const NcclId& id, std::int32_t rank,
                                                              std::int32_t size, const NcclOptions& options = {});
 
-/// "2.28.9", of the library that is loaded.
+/// "2.28.9", of the library that is loaded; empty where there is none.
 [[nodiscard]] std::string nccl_version();
 
 }  // namespace cpfit::kernels

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/transport/in_process.h"
+#include "kernels/transport/nccl_library.h"
 #include "kernels/transport/nccl_transport.h"
 #include "model/quantity/problem.h"
 #include "on_gpu.h"
@@ -31,7 +32,27 @@ class IdFolder : public testing::Test {
   fs::path folder_;
 };
 
+TEST(NcclLibrary, ThatIsMissingIsNamedWithItsRepair) {
+  try {
+    (void)load_nccl({"libcpfit-has-no-such-library.so.2"});
+    FAIL() << "found";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("libcpfit-has-no-such-library.so.2"));
+    EXPECT_THAT(error.what(), HasSubstr("install libnccl2"));
+  }
+}
+
+TEST(NcclLibrary, ThatLacksAFunctionIsTooOld) {
+  try {
+    (void)load_nccl({"libc.so.6"});  // a library, and not NCCL
+    FAIL() << "found";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no ncclGetVersion"));
+  }
+}
+
 TEST_F(IdFolder, RanksGetTheIdOfRankZero) {
+  if (nccl_version().empty()) GTEST_SKIP() << "waived: no NCCL here";
   NcclId late;
   NcclId early;
   std::jthread waits([&] { early = share_nccl_id(folder_, "7.0", 1, std::chrono::seconds(30)); });

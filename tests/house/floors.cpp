@@ -46,7 +46,7 @@ const std::vector<Floor>& floors() {
       {"kernels", {"model/attention", "model/quantity", "kernels"}, {"fmt"}, {"nlohmann-json"}, {}},
       {"kernels/reference", {"model/attention", "model/quantity", "kernels"}, {"fmt"}, {"BLAS"}, {}},
       {"kernels/cuda", {"model/attention", "model/quantity", "kernels"}, {"CUDA", "cuDNN", "fmt"}, {}, {}},
-      {"kernels/transport", {"model/attention", "model/quantity", "kernels"}, {"CUDA", "NCCL", "MPI", "fmt"}, {}, {}},
+      {"kernels/transport", {"model/attention", "model/quantity", "kernels"}, {"CUDA", "NCCL", "MPI", "fmt", "POSIX"}, {}, {}},
       {"calibrate/read", {"model", "calibrate/read"}, {"fmt"}, {"nlohmann-json", "RapidJSON", "zlib", "SQLiteCpp"}, {}},
       // The fit takes what read yields; never the other way round.
       {"calibrate/fit", {"model", "calibrate/read", "calibrate/fit"}, {"fmt"}, {"Ceres", "Eigen"}, {}},

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace cpfit::probe {
+namespace cpfit::kernels {
 
 class LoadedLibrary {
  public:
@@ -35,4 +35,4 @@ class LoadedLibrary {
   void* handle_ = nullptr;
 };
 
-}  // namespace cpfit::probe
+}  // namespace cpfit::kernels
