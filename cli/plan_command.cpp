@@ -37,16 +37,6 @@ ProofBook proof_book(const PlanArguments& arguments, const Scenario& scenario) {
   return {scenario, proofs_of(open_store(arguments.database, {.access = StoreAccess::kRead}))};
 }
 
-/// What the run is computed from, so that a later cpfit can say what changed, and a bundle can carry it.
-void keep_study_inputs(const PlanArguments& arguments, const Study& study) {
-  std::optional<Calibration> calibration;
-  if (study.calibration) {
-    if (Outcome<Calibration> chosen = choose_calibration(arguments.calibration, arguments.database); chosen.ok())
-      calibration = std::move(chosen).value();
-  }
-  keep_inputs(arguments.database, study.scenario, calibration ? &*calibration : nullptr);
-}
-
 Json plan_json(const Study& study, const PlanResult& result, std::optional<std::int64_t> run, const ProofBook& proofs) {
   Outcome<Workbench> bench = Workbench::build(study.scenario, study.rates);
   const auto detail = [&](const Candidate& candidate) {
@@ -74,7 +64,7 @@ int run_plan(const PlanArguments& arguments) {
   const Provenance provenance = provenance_of(*study);
   std::unique_ptr<RunRecorder> recorder;
   if (!arguments.database.empty()) recorder = std::make_unique<RunRecorder>(arguments.database, provenance);
-  if (recorder) keep_study_inputs(arguments, *study);
+  if (recorder) keep_inputs(arguments.database, study->scenario, study->chosen ? &*study->chosen : nullptr);
   const std::int64_t run = recorder ? static_cast<std::int64_t>(recorder->run()) : 0;
   if (recorder && recorder->continued() > 0)
     fmt::print(stderr, "cpfit: continuing interrupted run {} ({} candidates stored)\n", run, recorder->continued());
@@ -99,6 +89,7 @@ int run_plan(const PlanArguments& arguments) {
   PlanResult result = std::move(planned).value();
   result.provenance = provenance;
   if (recorder) recorder->finish(result);
+  if (result.ships) warn_of_groups(*study, result.ship.recipe);
 
   const ProofBook proofs = proof_book(arguments, study->scenario);
   try {

@@ -35,6 +35,9 @@ void add_runs(CLI::App& app, int& exit_code) {
   add_runs_show(*command, exit_code);
   add_runs_export(*command, exit_code);
   add_runs_import(*command, exit_code);
+  add_runs_diff(*command, exit_code);
+  add_runs_requalify(*command, exit_code);
+  add_runs_reproduce(*command, exit_code);
 }
 
 }  // namespace cpfit::cli

@@ -83,6 +83,7 @@ int run_simulate(const SimulateArguments& arguments) {
     print_argument_problems("--recipe", candidate.problems());
     return kBadInput;
   }
+  warn_of_groups(*study, *recipe);
   const CandidateDetail detail = detail_of(bench.value(), training, *candidate);
   const std::int32_t stage = arguments.stage >= 0 ? arguments.stage : candidate->memory.stage;
   if (stage >= recipe->pp) {

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "cli/calibration_groups.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
 
@@ -15,7 +16,7 @@ std::optional<Study> load_study(const std::string& path, const std::string& cali
     print_problems(scenario.problems());
     return std::nullopt;
   }
-  if (calibration.empty()) return Study{std::move(scenario).value(), RateSet::defaults(), std::nullopt};
+  if (calibration.empty()) return Study{std::move(scenario).value(), RateSet::defaults()};
   const Outcome<Calibration> chosen = choose_calibration(calibration, database);
   if (!chosen.ok()) {
     print_argument_problems("--calibration", chosen.problems());
@@ -29,7 +30,15 @@ std::optional<Study> load_study(const std::string& path, const std::string& cali
   for (const std::string& warning : calibrated->use.warnings)
     fmt::print(stderr, "cpfit: calibration '{}': {}\n", chosen->name, warning);
   CalibratedRates rates = std::move(calibrated).value();
-  return Study{std::move(scenario).value(), std::move(rates.rates), std::move(rates.use)};
+  return Study{std::move(scenario).value(), std::move(rates.rates), std::move(rates.use), *chosen};
+}
+
+void warn_of_groups(Study& study, const Recipe& recipe) {
+  if (!study.chosen || !study.calibration) return;
+  for (std::string& warning : group_warnings(*study.chosen, study.scenario, recipe)) {
+    fmt::print(stderr, "cpfit: calibration '{}': {}\n", study.chosen->name, warning);
+    study.calibration->warnings.push_back(std::move(warning));
+  }
 }
 
 void print_argument_problems(const std::string& argument, Problems problems) {

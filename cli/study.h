@@ -14,7 +14,8 @@ namespace cpfit::cli {
 struct Study {
   Scenario scenario;
   RateSet rates;
-  std::optional<CalibrationUse> calibration;  // none: the defaults
+  std::optional<CalibrationUse> calibration = std::nullopt;  // none: the defaults
+  std::optional<Calibration> chosen = std::nullopt;          // the calibration itself
 };
 
 /// Loads the scenario; on problems prints them and returns nothing (the caller ends with kBadInput).
@@ -22,6 +23,9 @@ struct Study {
 /// standard error.
 [[nodiscard]] std::optional<Study> load_study(const std::string& path, const std::string& calibration = "",
                                               const std::string& database = "");
+
+/// Adds to the calibration's warnings, and to standard error, which groups of the recipe it was not measured with.
+void warn_of_groups(Study& study, const Recipe& recipe);
 
 /// Prints problems of an argument such as --recipe, which the place of each then begins with.
 void print_argument_problems(const std::string& argument, Problems problems);

@@ -208,7 +208,10 @@ std::string control_sentence(const std::string& role, const Candidate& control, 
 std::set<std::string> preset_names(const Scenario& scenario, const std::string& framework) {
   const Gpu& gpu = scenario.cluster.gpu;
   std::set<std::string> names = {gpu.name, gpu.generation, scenario.cluster.name, scenario.model.name};
-  for (const std::string& link : links_of(gpu)) names.insert(link);
+  for (const std::string& link : links_of(gpu)) {
+    names.insert(link);
+    names.insert(link.substr(0, link.find_last_not_of("0123456789") + 1));  // slowdowns are kept by family
+  }
   const auto follow = [&](const char* file, const std::string& path) {
     const Outcome<std::vector<TextEntry>> entries = toml_entries(embedded_file(file));
     if (!entries.ok()) return std::string();

@@ -128,7 +128,7 @@ bool speaks_of(const std::string& path, const std::set<std::string>& names) {
   const std::size_t close = path.find(']', open == std::string::npos ? 0 : open);
   if (open == std::string::npos || close == std::string::npos) return true;
   const std::string name = path.substr(open + 1, close - open - 1);
-  if (names.contains(name)) return true;
+  if (name.starts_with('#') || names.contains(name)) return true;  // without a name it speaks of everything
   std::istringstream words(name);
   for (std::string word; words >> word;) {
     if (names.contains(word)) return true;
