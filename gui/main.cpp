@@ -1,4 +1,5 @@
-// cpfit-gui [--screenshots DIR] [FILE]: the desktop program. Exit codes: 0 done, 1 failed, 2 wrong usage or bad input.
+// cpfit-gui [--screenshots DIR | --smoke DIR] [FILE]: the desktop program. Exit codes: 0 done, 1 failed, 2 wrong usage or bad
+// input.
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QFileInfo>
@@ -10,6 +11,7 @@
 #include "gui/window/main_window.h"
 #include "gui/window/screenshots.h"
 #include "gui/window/session.h"
+#include "gui/window/smoke_run.h"
 #include "sim/plan/worker_threads.h"
 
 namespace {
@@ -51,6 +53,17 @@ int take_screenshots(const QString& folder, const QString& file) {
   return kFailed;
 }
 
+/// Drives a window of its own through an example, on whatever platform there is.
+int try_the_desktop(const QString& folder) {
+  cpfit::gui::MainWindow window({});
+  window.show();
+  cpfit::gui::SmokeRun run(window, folder);
+  QTimer::singleShot(0, &run, &cpfit::gui::SmokeRun::start);
+  const int code = QApplication::exec();
+  if (!run.trouble().isEmpty()) std::fprintf(stderr, "cpfit-gui: %s\n", qPrintable(run.trouble()));
+  return run.trouble().isEmpty() ? code : kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,8 +84,13 @@ int main(int argc, char** argv) {
   const QCommandLineOption screenshots(QStringLiteral("screenshots"),
                                        QObject::tr("Write every view of FILE as PNG into DIR, light and dark, and exit."),
                                        QStringLiteral("DIR"));
+  const QCommandLineOption smoke(
+      QStringLiteral("smoke"),
+      QObject::tr("Try this desktop: drive an example by keyboard and mouse, with pictures in DIR, and exit."),
+      QStringLiteral("DIR"));
   const QCommandLineOption fresh(QStringLiteral("fresh"), QObject::tr("Start without the last session, and keep none."));
   parser.addOption(screenshots);
+  parser.addOption(smoke);
   parser.addOption(fresh);
   parser.addPositionalArgument(QStringLiteral("FILE"), QObject::tr("Scenario (.toml), result database, …"),
                                QStringLiteral("[FILE]"));
@@ -93,6 +111,11 @@ int main(int argc, char** argv) {
     if (files.isEmpty())
       return complain(QObject::tr("--screenshots needs a scenario to show, e.g. examples/llama3-8b-128k-1node.toml"));
     return take_screenshots(parser.value(screenshots), files.front());
+  }
+
+  if (parser.isSet(smoke)) {
+    QCoreApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
+    return try_the_desktop(parser.value(smoke));
   }
 
   const QString session_file = parser.isSet(fresh) ? QString() : cpfit::gui::session_path();

@@ -3,6 +3,7 @@
 #include <QComboBox>
 #include <QEvent>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -74,12 +75,13 @@ RecipeRow::RecipeRow(const Parameter& parameter, QWidget* parent)
     line_->setToolTip(tr("%1, in %2").arg(label, text_of(parameter.unit)));
     line_->setFixedWidth(kBoxWidth);
     line_->setAlignment(Qt::AlignRight);
+    line_->installEventFilter(this);
     connect(line_, &QLineEdit::editingFinished, this, [this] {
       const QString typed = line_->text().trimmed().section(QLatin1Char(' '), 0, 0);
-      if (!typed.isEmpty() && typed != value_)
-        emit entered(typed, 0);
-      else
-        line_->setText(shown());
+      const QString before = value_;
+      if (!typed.isEmpty() && typed != value_) emit entered(typed, 0);
+      // Taken, or nothing new: the box shows the value. What could not be read stays to be corrected.
+      if (value_ != before || typed.isEmpty() || typed == before) line_->setText(shown());
     });
     top->addWidget(line_);
   }
@@ -192,6 +194,11 @@ bool RecipeRow::eventFilter(QObject* watched, QEvent* event) {
   if (watched == combo_ && event->type() == QEvent::Wheel && !combo_->hasFocus()) {
     event->ignore();
     return true;
+  }
+  // A box takes Undo and Redo for what is being typed; with nothing typed they are the recipe's.
+  if (watched == line_ && event->type() == QEvent::ShortcutOverride && !line_->isModified()) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    if (key->matches(QKeySequence::Undo) || key->matches(QKeySequence::Redo)) return true;
   }
   return QWidget::eventFilter(watched, event);
 }

@@ -102,6 +102,8 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
 }
 
 MainWindow::~MainWindow() {
+  // While everything is still there: hiding takes the focus from a box, which enters what was typed in it.
+  hide();
   // Signals of dying members must not find a half destroyed window.
   disconnect(qApp, nullptr, this, nullptr);
   disconnect(&document_.undo(), nullptr, this, nullptr);

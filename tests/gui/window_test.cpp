@@ -12,6 +12,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "gui/recipe/recipe_panel.h"
+#include "gui/recipe/recipe_row.h"
 #include "gui/recipe/verdict_strip.h"
 #include "gui/view/export_view.h"
 #include "gui/view/study_view.h"
@@ -209,6 +211,34 @@ TEST_F(Window, TheSessionGoesRound) {
   EXPECT_DOUBLE_EQ(again.scale(), 1.15);
   again.set_scale(1.0);
   again.set_theme(ThemeChoice::kLight);
+}
+
+TEST_F(Window, UndoTakesBackWhatWasTypedInABox) {
+  open();
+  window.activateWindow();
+  auto* field = static_cast<RecipePanel*>(window.view("recipe"))->row("micro_batch")->findChild<QLineEdit*>();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return QApplication::activeWindow() == &window; }, 5'000));
+  field->setFocus();
+  field->selectAll();
+  const std::int32_t before = window.document().design().recipe.micro_batch;
+  QTest::keyClicks(field, before == 2 ? "1" : "2");
+  QTest::keyClick(field, Qt::Key_Return);
+  EXPECT_NE(window.document().design().recipe.micro_batch, before);
+  QTest::keyClick(field, Qt::Key_Z, Qt::ControlModifier);
+  EXPECT_EQ(window.document().design().recipe.micro_batch, before);
+}
+
+TEST(Windows, ThatGoWhileAValueIsTypedEnterItFirst) {
+  auto window = std::make_unique<MainWindow>(WindowOptions{});
+  window->show();
+  ASSERT_TRUE(window->open_example("examples/llama3-8b-128k-1node.toml"));
+  window->activateWindow();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return QApplication::activeWindow() == window.get(); }, 5'000));
+  auto* field = static_cast<RecipePanel*>(window->view("recipe"))->row("global_batch")->findChild<QLineEdit*>();
+  field->setFocus();
+  field->selectAll();
+  QTest::keyClicks(field, "16");
+  window.reset();  // it used to be entered into a document that was gone
 }
 
 TEST_F(Window, ASessionWhoseStudyIsGoneShowsTheStartPage) {
