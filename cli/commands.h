@@ -23,6 +23,7 @@ void add_trace(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_launch(CLI::App& app, int& exit_code);
 void add_ask(CLI::App& app, int& exit_code);
+void add_ingest(CLI::App& app, int& exit_code);
 void add_describe(CLI::App& app, int& exit_code);
 
 }  // namespace cpfit::cli

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   cli::add_trace(app, exit_code);
   cli::add_report(app, exit_code);
   cli::add_launch(app, exit_code);
+  cli::add_ingest(app, exit_code);
   cli::add_runs(app, exit_code);
   cli::add_presets(app, exit_code);
   cli::add_describe(app, exit_code);

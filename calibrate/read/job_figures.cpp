@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "model/quantity/text.h"
 #include "model/recipe/rank_grid.h"
 
 namespace cpfit {
@@ -38,9 +39,10 @@ class Collector {
 
  private:
   void add(MeasuredFigure figure) { job_.figures.push_back({std::move(figure), 0, 0, 0, Standing::kNotPredicted, ""}); }
-  void add_one(RunFigure figure, double value, std::int32_t stage, std::string basis) {
+  void add_one(RunFigure figure, double value, std::int32_t stage, std::int64_t rank, std::string basis) {
     MeasuredFigure made = figure_of(figure, {value}, std::move(basis));
     made.stage = stage;
+    made.rank = rank;
     add(std::move(made));
   }
   void remark(const Problem& problem) { job_.remarks.push_back(problem.where + ": " + problem.message); }
@@ -149,7 +151,7 @@ class Collector {
     for (std::size_t i = 0; i < kFigures.size(); ++i) {
       for (const auto& [stage, highest] : by_stage[i]) {
         if (highest.bytes <= 0) continue;
-        add_one(kFigures[i], highest.bytes, stage,
+        add_one(kFigures[i], highest.bytes, stage, highest.rank,
                 fmt::format("highest of {} logged rank{}{}", ranks[stage], ranks[stage] == 1 ? "" : "s",
                             highest.rank >= 0 ? fmt::format(", rank {}", highest.rank) : ""));
       }
@@ -173,7 +175,8 @@ class Collector {
   void take_snapshot(const MemorySnapshot& snapshot) {
     job_.sources.push_back({snapshot.path, snapshot.format});
     for (const Problem& problem : snapshot.remarks) remark(problem);
-    const std::int32_t stage = stage_of(rank_in_name(snapshot.path));
+    const std::int64_t rank = rank_in_name(snapshot.path);
+    const std::int32_t stage = stage_of(rank);
     for (const DeviceSnapshot& device : snapshot.devices) {
       if (device.out_of_memory > 0) {
         job_.remarks.push_back(fmt::format("{}: an allocation failed {} time{} on device {}", snapshot.path, device.out_of_memory,
@@ -182,15 +185,15 @@ class Collector {
       std::string held;
       for (std::size_t i = 0; i < std::min<std::size_t>(5, device.at_peak.size()); ++i) {
         const HeldMemory& at = device.at_peak[i];
-        held += fmt::format("{}{:.2f} GiB ({})", held.empty() ? "" : "; ", static_cast<double>(at.bytes) / kGiB, at.frame);
+        held += fmt::format("{}{} ({})", held.empty() ? "" : "; ", print_bytes(Bytes(static_cast<double>(at.bytes))), at.frame);
       }
       if (!held.empty())
         job_.remarks.push_back(fmt::format("{}: most of its peak on device {}: {}", snapshot.path, device.device, held));
       if (device.events == 0) continue;  // a peak is not known
       const std::string basis =
           fmt::format("replayed from {} events of {}, device {}", device.events, snapshot.path, device.device);
-      add_one(RunFigure::kPeakBytes, static_cast<double>(device.peak_allocated), stage, basis);
-      add_one(RunFigure::kReservedBytes, static_cast<double>(device.peak_reserved), stage, basis);
+      add_one(RunFigure::kPeakBytes, static_cast<double>(device.peak_allocated), stage, rank, basis);
+      add_one(RunFigure::kReservedBytes, static_cast<double>(device.peak_reserved), stage, rank, basis);
     }
   }
 
@@ -272,7 +275,12 @@ class Collector {
     std::string basis = windows.basis + (trace.devices.size() > 1 ? ", device " + device : "");
     if (files_.logs.empty() && trace.format != "cpfit")
       add(figure_of(RunFigure::kStepSeconds, seconds, basis + ", slowed by the profiler"));
-    add(figure_of(RunFigure::kExposedSeconds, total, basis));
+    const auto add_exposed = [&](RunFigure figure, const std::vector<double>& values) {
+      MeasuredFigure made = figure_of(figure, values, basis);
+      made.rank = trace.rank.value_or(-1);
+      add(std::move(made));
+    };
+    add_exposed(RunFigure::kExposedSeconds, total);
     if (unknown > kUnknownShare * all) {
       job_.remarks.push_back(fmt::format(
           "{}: {:.0f} % of its exposed communication is of process groups whose axis is not known: compared in all only",
@@ -283,7 +291,7 @@ class Collector {
                                                    RunFigure::kExposedPpSeconds, RunFigure::kExposedDpSeconds};
     for (std::size_t axis = 0; axis < kFigures.size(); ++axis) {
       const bool silent = std::all_of(by_axis[axis].begin(), by_axis[axis].end(), [](double value) { return value <= 0; });
-      if (!silent || degree(static_cast<MessageAxis>(axis)) > 1) add(figure_of(kFigures[axis], by_axis[axis], basis));
+      if (!silent || degree(static_cast<MessageAxis>(axis)) > 1) add_exposed(kFigures[axis], by_axis[axis]);
     }
   }
 

@@ -37,6 +37,7 @@ CREATE TABLE measured_figure (
   ordinal INTEGER NOT NULL,
   figure TEXT NOT NULL,           -- "step_seconds": the unit of the reals is in its name
   stage INTEGER NOT NULL,         -- pipeline stage of memory; -1: not of one
+  rank INTEGER NOT NULL,          -- -1: not said, or of the whole job
   measured REAL NOT NULL,         -- median
   measured_low REAL NOT NULL,
   measured_high REAL NOT NULL,

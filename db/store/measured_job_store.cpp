@@ -24,14 +24,15 @@ std::int64_t insert_job(SQLite::Database& database, const MeasuredJob& job) {
 
 void insert_figures(SQLite::Database& database, std::int64_t id, const std::vector<ComparedFigure>& figures) {
   SQLite::Statement insert(database,
-                           "INSERT INTO measured_figure (measured_job_id, ordinal, figure, stage, measured, measured_low, "
+                           "INSERT INTO measured_figure (measured_job_id, ordinal, figure, stage, rank, measured, measured_low, "
                            "measured_high, sample_count, left_out_count, basis, predicted, low, high, standing, note) VALUES (" +
-                               placeholders(15) + ")");
+                               placeholders(16) + ")");
   std::int64_t ordinal = 0;
   for (const ComparedFigure& row : figures) {
     const MeasuredFigure& measured = row.measured;
     Binder binder(insert);
-    binder.integer(id).integer(ordinal++).word(name_of(measured.figure)).integer(measured.stage).real(measured.median);
+    binder.integer(id).integer(ordinal++).word(name_of(measured.figure)).integer(measured.stage).integer(measured.rank);
+    binder.real(measured.median);
     binder.real(measured.low).real(measured.high).integer(measured.samples).integer(measured.left_out).text(measured.basis);
     binder.real(row.predicted).real(row.low).real(row.high).word(name_of(row.standing)).text(row.note).run();
   }
@@ -83,7 +84,7 @@ bool read_job(const SQLite::Database& database, std::int64_t id, MeasuredJob& jo
 void read_figures(const SQLite::Database& database, std::int64_t id, MeasuredJob& job) {
   SQLite::Statement select(
       database,
-      "SELECT figure, stage, measured, measured_low, measured_high, sample_count, left_out_count, basis, "
+      "SELECT figure, stage, rank, measured, measured_low, measured_high, sample_count, left_out_count, basis, "
       "predicted, low, high, standing, note FROM measured_figure WHERE measured_job_id = ? ORDER BY ordinal");
   select.bind(1, id);
   while (select.executeStep()) {
@@ -92,6 +93,7 @@ void read_figures(const SQLite::Database& database, std::int64_t id, MeasuredJob
     MeasuredFigure& measured = read.measured;
     measured.figure = row.named<RunFigure>(kRunFigureCount);
     measured.stage = row.small_integer();
+    measured.rank = row.integer();
     for (double* figure : {&measured.median, &measured.low, &measured.high}) *figure = row.real();
     for (std::int64_t* count : {&measured.samples, &measured.left_out}) *count = row.integer();
     measured.basis = row.text();

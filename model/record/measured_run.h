@@ -45,6 +45,7 @@ inline constexpr int kStandingCount = 4;
 struct MeasuredFigure {
   RunFigure figure = RunFigure::kStepSeconds;
   std::int32_t stage = -1;  // pipeline stage that memory belongs to; -1: not known, taken as the worst
+  std::int64_t rank = -1;   // global rank it was measured on; -1: not said, or of the whole job
   double median = 0;
   double low = 0, high = 0;  // 95 % interval of the median, by order statistics; of fewer than 6 samples their range
   std::int64_t samples = 0;

@@ -82,19 +82,24 @@ bool is_memory(RunFigure figure) {
   return figure == RunFigure::kResidentBytes || figure == RunFigure::kPeakBytes || figure == RunFigure::kReservedBytes;
 }
 
-Seconds exposed_of(const TimeBreakdown& time, RunFigure figure, bool pipelined) {
-  const Seconds waiting = pipelined ? time.exposed_pp + time.bubble : time.exposed_pp;
-  switch (figure) {
+/// Of the step of `rank`, as a trace shows it where that is known.
+double exposed_of(const JobCase& job, const TimeBreakdown& time, const MeasuredFigure& figure) {
+  const Seconds waiting = job.scenario.base.pp > 1 ? time.exposed_pp + time.bubble : time.exposed_pp;
+  ExposedTimes exposed{time.exposed_cp.value(), time.exposed_tp.value(), waiting.value(), time.exposed_dp.value()};
+  auto traced = job.exposed.find(figure.rank);
+  if (traced == job.exposed.end()) traced = job.exposed.find(-1);
+  if (traced != job.exposed.end()) exposed = traced->second;
+  switch (figure.figure) {
     case RunFigure::kExposedCpSeconds:
-      return time.exposed_cp;
+      return exposed.cp;
     case RunFigure::kExposedTpSeconds:
-      return time.exposed_tp;
+      return exposed.tp;
     case RunFigure::kExposedPpSeconds:
-      return waiting;
+      return exposed.pp;
     case RunFigure::kExposedDpSeconds:
-      return time.exposed_dp;
+      return exposed.dp;
     default:
-      return time.exposed_cp + time.exposed_tp + waiting + time.exposed_dp;
+      return exposed.cp + exposed.tp + exposed.pp + exposed.dp;
   }
 }
 
@@ -147,7 +152,7 @@ Outcome<JobComparison> compare_job(const JobCase& job, const RateSet& rates) {
       set(compared, predicted_metric(run, prediction, *metric), false, 0);
       if (needs_count) compared.note = counted->words;
     } else {
-      const double value = exposed_of(prediction.candidate.time, figure.figure, stages > 1).value();
+      const double value = exposed_of(job, prediction.candidate.time, figure);
       const double spread = 1 + kNinetyPercent * kExposedSigma;
       set(compared, {value, value / spread, value * spread}, true, prediction.step_seconds.value);
       if (figure.figure == RunFigure::kExposedPpSeconds && stages > 1)

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,17 @@
 
 namespace cpfit {
 
+/// Exposed communication of one step, seconds.
+struct ExposedTimes {
+  double cp = 0, tp = 0, pp = 0, dp = 0;
+};
+
 struct JobCase {
   Scenario scenario;      // base is the job's recipe, training what it trains
   double peak_flops = 0;  // that MFU is a share of, FLOP/s; 0: taken from the job's TFLOP/s and MFU
   std::vector<MeasuredFigure> figures;
+  /// What a trace of the predicted step would show, by rank; -1 of ranks that are not named. Empty: the screen's parts.
+  std::map<std::int64_t, ExposedTimes> exposed;
 };
 
 struct JobComparison {

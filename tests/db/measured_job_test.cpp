@@ -27,7 +27,8 @@ MeasuredJob sample_job() {
   job.attempts = 5;
   for (int i = 0; i < kRunFigureCount; ++i) {
     ComparedFigure row;
-    row.measured = {static_cast<RunFigure>(i), i - 1, 10.0 + i, 9.5 + i, 11.25 + i, 100 + i, 7 + i, "basis " + std::to_string(i)};
+    row.measured = {static_cast<RunFigure>(i),   i - 1, 50 + i, 10.0 + i, 9.5 + i, 11.25 + i, 100 + i, 7 + i,
+                    "basis " + std::to_string(i)};
     row.predicted = 20.5 + i;
     row.low = 18.5 + i;
     row.high = 22.5 + i;
