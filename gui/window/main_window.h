@@ -55,6 +55,8 @@ class MainWindow : public QMainWindow {
   /// Opens whatever the file is, by its content. Trouble is a sentence in the window; false then.
   bool open_path(const QString& path);
   bool open_example(const QString& path);
+  /// The study as one HTML file: a job, whose end is said.
+  void export_report(const QString& path);
   /// A sentence for the person: status bar and screen reader; errors stay until the next one.
   void say(const QString& sentence, bool trouble = false);
 
@@ -98,6 +100,8 @@ class MainWindow : public QMainWindow {
   void pin_baseline();
   void toggle_only_this();
   void step_dock(int by);
+  // export_report.cpp
+  void ask_for_report();
   // open_files.cpp
   void ask_and_open();
   bool take_opened(const Problems& problems, const QString& path);

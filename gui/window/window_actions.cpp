@@ -46,6 +46,9 @@ void MainWindow::add_file_actions() {
       [this] { save(true); });
   add({"file.export", file, tr("&Export view …"), "Ctrl+E", tr("The view with the focus as PNG, PDF, SVG or CSV"), false, true},
       [this] { export_focused(); });
+  add({"file.report", file, tr("Export &report …"), "Ctrl+Shift+E",
+       tr("The study as one HTML file with its pictures: to read, to send, to keep")},
+      [this] { ask_for_report(); });
   add({"file.copy_command", file, tr("Copy as &command"), "Ctrl+Shift+C", tr("The command line that prints what the view shows")},
       [this] { copy_command(); });
   add({"file.copy_verdict", file, tr("Copy &verdict"), "", tr("The verdict as one line of text")}, [this] {
@@ -144,7 +147,8 @@ void MainWindow::update_actions() {
   const QString illegal = !no_study.isEmpty()   ? no_study
                           : live_.now().legal() ? QString()
                                                 : tr("the recipe is not legal: Problems says why");
-  for (const char* id : {"file.start", "file.save_as", "run.sweep", "view.only", "view.next", "view.previous", "layout.reset"})
+  for (const char* id :
+       {"file.start", "file.save_as", "file.report", "run.sweep", "view.only", "view.next", "view.previous", "layout.reset"})
     actions_.set_reason(QLatin1String(id), no_study);
   for (const ActionSpec& spec : actions_.specs()) {
     if (spec.id.startsWith(QLatin1String("show.")) || spec.id.startsWith(QLatin1String("layout.")))

@@ -1,4 +1,4 @@
-#include "cli/report/charts.h"
+#include "sim/report/charts.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "model/quantity/text.h"
 
-namespace cpfit::cli {
+namespace cpfit::report {
 
 namespace {
 
@@ -243,4 +243,4 @@ std::string svg_of(const std::vector<const SpanLane*>& lanes, std::int64_t from,
   return out + "</svg>\n";
 }
 
-}  // namespace cpfit::cli
+}  // namespace cpfit::report

@@ -8,7 +8,7 @@
 
 #include "model/record/lane.h"
 
-namespace cpfit::cli {
+namespace cpfit::report {
 
 /// What the pictures of one page share (the hatching of exposed communication): once, before the first of them.
 [[nodiscard]] std::string shared_definitions();
@@ -51,4 +51,4 @@ struct PartsChart {
 [[nodiscard]] std::string svg_of(const std::vector<const SpanLane*>& lanes, std::int64_t from, std::int64_t to,
                                  const std::string& title);
 
-}  // namespace cpfit::cli
+}  // namespace cpfit::report

@@ -1,14 +1,14 @@
-#include "cli/report/report_page.h"
+#include "sim/report/report_page.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "cli/report/charts.h"
-#include "cli/terminal.h"
 #include "model/quantity/text.h"
+#include "sim/report/charts.h"
 
-namespace cpfit::cli {
+namespace cpfit::report {
 
 namespace {
 
@@ -34,6 +34,13 @@ figure{margin:1rem 0}svg{max-width:min(100%,960px);height:auto}details{margin:.4
 .s0{stroke:#0072b2}.s1{stroke:#e69f00}.s2{stroke:#009e73}.s3{stroke:#cc79a7}.s4{stroke:#56b4e9}.s5{stroke:#d55e00}.s6{stroke:#b8a800}.s7{stroke:#7b6fd0}.s8{stroke:#8c8c8c}.s9{stroke:#7f4f24}
 </style>
 )";
+
+/// "5.1 %", and "0.0 %" for what rounds to nothing, whatever its sign.
+std::string percent(double share) {
+  const double rounded = std::round(share * 1000.0) / 10.0;
+  return fmt::format("{:.1f} %", rounded == 0.0 ? 0.0 : rounded);
+}
+std::string signed_percent(double share) { return fmt::format("{:+.1f} %", std::round(1000.0 * share) / 10.0 + 0.0); }
 
 std::string paragraph(const std::string& text, const char* css = "") {
   return fmt::format("<p{}>{}</p>\n", *css != 0 ? fmt::format(" class=\"{}\"", css) : "", escaped(text));
@@ -76,7 +83,7 @@ const Candidate* shown_candidate(const PlanResult& plan) {
 }
 
 std::string head_text(const ReportContent& content) {
-  const Scenario& scenario = content.study->scenario;
+  const Scenario& scenario = *content.scenario;
   const std::string name = content.plan.provenance.scenario_name;
   const std::string subject =
       fmt::format("{} at {} tokens on {} x {}", scenario.model.name, print_tokens(scenario.training.sequence),
@@ -168,7 +175,7 @@ std::string lengths_section(const ReportContent& content) {
   memory.unit = "GiB";
   rate.title = "Tokens per second and GPU by sequence length, one line a CP degree";
   rate.unit = "tokens/s/GPU";
-  memory.here = rate.here = static_cast<double>(content.study->scenario.training.sequence.count());
+  memory.here = rate.here = static_cast<double>(content.scenario->training.sequence.count());
   if (shown != nullptr) memory.levels.push_back({"device", gibibytes(shown->verdict.capacity)});
   HtmlTable table({"cp", "tokens", "GPUs", "memory", "\tfits", "tokens/s/GPU"});
   std::int32_t degree = 0;
@@ -299,8 +306,7 @@ std::string provenance_section(const ReportContent& content) {
   out += paragraph(fmt::format("cpfit {}; rules {}; rates {}. {} recipes considered, {} legal, {} evaluated.", from.tool_version,
                                from.rule_set, from.rates_version, content.plan.stats.considered, content.plan.stats.legal,
                                content.plan.stats.evaluated));
-  if (const std::string calibration = calibration_text(content.study->calibration); !calibration.empty())
-    out += paragraph(calibration);
+  if (!content.rates.empty()) out += paragraph(content.rates);
   for (const std::string& command : content.commands) out += "<p>" + code(command) + "</p>\n";
   HtmlTable hashes({"\tinput", "\tSHA-256"});
   for (const auto& [name, hash] : from.input_hashes) hashes.row({"\t" + name, "\t" + hash});
@@ -316,4 +322,4 @@ std::string report_page(const ReportContent& content) {
          links_section(content.plan) + reasons_section(content.plan) + provenance_section(content) + "</body></html>\n";
 }
 
-}  // namespace cpfit::cli
+}  // namespace cpfit::report

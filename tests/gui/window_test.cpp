@@ -289,6 +289,28 @@ TEST_F(Window, EveryViewIsExportedInEveryFormat) {
   EXPECT_EQ(twice.size(), once.size() * 2);
 }
 
+TEST_F(Window, AReportIsWrittenOrSaysWhyNot) {
+  open();
+  QTemporaryDir folder;
+  const QString path = folder.filePath("study.html");
+  window.export_report(path);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !window.jobs().is_running("report"); }, 60'000));
+  EXPECT_EQ(window.said(), "Wrote " + path);
+  QFile file(path);
+  ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+  const QByteArray page = file.readAll();
+  EXPECT_TRUE(page.startsWith("<!DOCTYPE html>"));
+  EXPECT_TRUE(page.contains(QByteArray::fromStdString(window.live().search()->plan.answer.substr(0, 60)))) << "the same verdict";
+  EXPECT_GE(page.count("<svg"), 3);
+  window.export_report("/nowhere/at/all.html");
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !window.jobs().is_running("report"); }, 60'000));
+  EXPECT_TRUE(window.said().contains("cannot be written")) << window.said().toStdString();
+  window.export_report(folder.filePath("never.html"));
+  window.jobs().stop_all();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !window.jobs().is_running("report"); }, 60'000));
+  EXPECT_FALSE(QFile::exists(folder.filePath("never.html")));
+}
+
 TEST_F(Window, ABaselineIsPinnedAndTheDifferenceShown) {
   open();
   window.actions_table().find("run.pin")->trigger();
