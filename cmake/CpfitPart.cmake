@@ -16,6 +16,10 @@ function(cpfit_part floor name)
         target_link_libraries(${target} PRIVATE ${library})
       endif()
     endforeach()
+    # Headers cost more than what is written here: several files share one reading of them.
+    if(CPFIT_UNITY AND floor MATCHES "^(model|sim|db)$")
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    endif()
     # Sanitizers: optimised where a test spends its time; elsewhere compiling costs more than running.
     if(CPFIT_SANITIZE AND floor MATCHES "^(model|sim|kernels|calibrate)$")
       target_compile_options(${target} PRIVATE -O1)

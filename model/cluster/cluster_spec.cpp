@@ -15,11 +15,11 @@
 namespace cpfit {
 namespace {
 
-constexpr const char* kFile = "presets/clusters.toml";
+constexpr const char* kClusterFile = "presets/clusters.toml";
 constexpr std::int64_t kMostGpus = 131072;  // the graph of that many takes about a GiB
 
 [[noreturn]] void stop(const std::string& what) {
-  std::fprintf(stderr, "cpfit: internal error: %s: %s\n", kFile, what.c_str());
+  std::fprintf(stderr, "cpfit: internal error: %s: %s\n", kClusterFile, what.c_str());
   std::abort();
 }
 
@@ -172,16 +172,16 @@ std::int32_t parent_of(std::int32_t device, std::int32_t count, std::int32_t par
 }  // namespace
 
 std::vector<ClusterSpec> cluster_specs() {
-  const PresetTable times = PresetTable::table(kFile, "latency");
+  const PresetTable times = PresetTable::table(kClusterFile, "latency");
   const LinkLatencies latency{times.time("nvlink"), times.time("xgmi"), times.time("pcie"), times.time("socket"),
                               times.time("local")};
   std::map<std::string, ClusterSpec> hosts;
-  for (const PresetTable& row : PresetTable::rows(kFile, "host")) hosts.emplace(row.text("name"), read_host(row, latency));
+  for (const PresetTable& row : PresetTable::rows(kClusterFile, "host")) hosts.emplace(row.text("name"), read_host(row, latency));
   std::map<std::string, PresetTable> fabrics;
-  for (const PresetTable& row : PresetTable::rows(kFile, "fabric")) fabrics.emplace(row.text("name"), row);
+  for (const PresetTable& row : PresetTable::rows(kClusterFile, "fabric")) fabrics.emplace(row.text("name"), row);
 
   std::vector<ClusterSpec> specs;
-  for (const PresetTable& row : PresetTable::rows(kFile, "cluster")) {
+  for (const PresetTable& row : PresetTable::rows(kClusterFile, "cluster")) {
     const auto host = hosts.find(row.text("host"));
     const auto fabric = fabrics.find(row.text("fabric"));
     if (host == hosts.end() || fabric == fabrics.end()) stop(row.text("name") + " names an unknown host or fabric");

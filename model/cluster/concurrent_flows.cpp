@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "model/quantity/index.h"
+
 namespace cpfit {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Slower first; of equals the longer latency.
 bool worse(const HopNetwork& a, const HopNetwork& b) { return a.rate < b.rate || (a.rate == b.rate && a.latency > b.latency); }

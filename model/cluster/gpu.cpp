@@ -10,7 +10,7 @@
 namespace cpfit {
 namespace {
 
-constexpr const char* kFile = "presets/gpus.toml";
+constexpr const char* kGpuFile = "presets/gpus.toml";
 
 std::string folded(const std::string& name) {  // case and the usual separators do not matter
   std::string out;
@@ -53,7 +53,7 @@ Entry read(const PresetTable& row) {
 
 std::vector<Entry> entries() {
   std::vector<Entry> all;
-  for (const PresetTable& row : PresetTable::rows(kFile, "gpu")) all.push_back(read(row));
+  for (const PresetTable& row : PresetTable::rows(kGpuFile, "gpu")) all.push_back(read(row));
   return all;
 }
 

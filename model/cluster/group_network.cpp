@@ -9,6 +9,7 @@
 
 #include "model/cluster/concurrent_flows.h"
 #include "model/cluster/idle_network.h"
+#include "model/quantity/index.h"
 
 namespace cpfit {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 constexpr std::int64_t kLargestExactAllToAll = 256;  // members; beyond, no recipe exchanges heads
 constexpr std::int64_t kLargestExactRanks = 4096;    // ranks routed; beyond, groups span much of a large cluster: dp, pp
 constexpr std::int64_t kFlowBudget = 24000;          // all-to-all flows routed before distant shifts are sampled
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Ranks after which leaves repeat with the same pattern: rank r + period is on the next unit's (next pod's) leaf. All ranks when
 /// that cannot be shown.

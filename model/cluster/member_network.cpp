@@ -8,13 +8,12 @@
 
 #include "model/cluster/concurrent_flows.h"
 #include "model/cluster/idle_network.h"
+#include "model/quantity/index.h"
 
 namespace cpfit {
 namespace {
 
 using Group = std::vector<std::int64_t>;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Members of one group by domain, each in GPU order.
 std::map<std::int64_t, Group> by_domain(const Group& group, std::int64_t domain) {

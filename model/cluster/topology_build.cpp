@@ -8,10 +8,10 @@
 #include <set>
 #include <tuple>
 
+#include "model/quantity/index.h"
+
 namespace cpfit {
 namespace {
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 /// Grows the graph of a cluster; keeps nothing but the two lists.
 class Assembly {

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "model/cluster/member_network.h"
+#include "model/quantity/index.h"
 #include "model/quantity/text.h"
 
 namespace cpfit {
@@ -15,8 +16,6 @@ namespace {
 
 constexpr std::size_t kTextColumns = 100;
 constexpr double kMuchFaster = 1.2;  // an alternative below this gain is not worth a sentence
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Lanes of the scale-up way without a relaying GPU; 0 when there is none.
 std::int32_t scale_up_lanes(const Topology& topology, std::int64_t a, std::int64_t b, bool& xgmi) {

@@ -153,7 +153,7 @@ void choose_links(GpuRates& rates, const RateTables& tables, const Gpu& gpu) {
       rates.link[index] = {row.curve, 0, known == wanted ? fitted : std::hypot(fitted, kOtherGenerationSigma),
                            known == wanted ? row.curve.quality.evidence : Evidence::kAssumed};
     }
-    for (std::size_t kind = 0; kind < kCollectives; ++kind) {
+    for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
       std::vector<CollectiveRow> rows;
       std::copy_if(tables.collective.begin(), tables.collective.end(), std::back_inserter(rows),
                    [&](const CollectiveRow& row) { return static_cast<std::size_t>(row.kind) == kind; });

@@ -11,7 +11,7 @@
 
 namespace cpfit {
 
-inline constexpr std::size_t kMathKinds = 6, kLibraries = 5, kPasses = 2, kCollectives = 5, kLinkClasses = 7;
+inline constexpr std::size_t kMathKinds = 6, kLibraries = 5, kPasses = 2, kCollectiveKinds = 5, kLinkClasses = 7;
 
 /// A curve and how far it may be trusted on this GPU.
 template <class Curve>
@@ -37,7 +37,7 @@ struct GpuRates {
   std::array<Chosen<GemmCurve>, kMathKinds> gemm;
   std::array<Chosen<AttentionCurve>, kMathKinds * kLibraries * kPasses> attention;
   Chosen<MemoryCurve> memory;
-  std::array<std::array<RankLadder, kCollectives>, kLinkClasses> collective;
+  std::array<std::array<RankLadder, kCollectiveKinds>, kLinkClasses> collective;
   std::array<Chosen<LinkCurve>, kLinkClasses> link;
   std::array<TrainingFactors, kMathKinds * kLibraries> training;
   double launch_eager = 0, launch_graph = 0;  // s

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/quantity/index.h"
 #include "sim/engine/fold.h"
 #include "sim/engine/state.h"
 #include "sim/engine/trouble.h"
@@ -10,11 +11,6 @@
 namespace cpfit::engine {
 
 namespace {
-
-template <class Value>
-std::size_t at(Value index) {
-  return static_cast<std::size_t>(index);
-}
 
 // Beyond this the clock could overflow: 2^61 ps, 26 days.
 constexpr Picoseconds kLongest = Picoseconds{1} << 61;

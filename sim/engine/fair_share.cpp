@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/quantity/index.h"
 #include "sim/engine/trouble.h"
 
 namespace cpfit::engine {
@@ -24,11 +25,6 @@ constexpr double kNoLevel = std::numeric_limits<double>::infinity();
 constexpr double kUntouched = -1.0;
 constexpr std::size_t kBlock = 32;
 constexpr std::size_t kMostFlows = 65536;
-
-template <class Value>
-std::size_t at(Value index) {
-  return static_cast<std::size_t>(index);
-}
 
 std::int64_t whole(double positive) { return static_cast<std::int64_t>(positive + 0.5); }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "model/quantity/index.h"
 #include "sim/engine/trouble.h"
 
 namespace cpfit::engine {
@@ -16,12 +17,7 @@ constexpr std::int64_t kUneven = -1;
 constexpr std::int64_t kOutside = std::int64_t{1} << 40;
 constexpr std::int64_t kUnposted = -1;
 // Where a jump would leave the clock's range.
-constexpr double kLongest = 2305843009213693952.0;  // 2^61 ps, 26 days
-
-template <class Value>
-std::size_t at(Value index) {
-  return static_cast<std::size_t>(index);
-}
+constexpr double kLongestRun = 2305843009213693952.0;  // 2^61 ps, 26 days
 
 ActivityId id_in(const Section& section, std::int32_t copy, std::int32_t place) {
   return section.first + copy * section.stride + place;
@@ -215,7 +211,7 @@ void Fold::jump(Watch& watch, const Past& past, std::int32_t copy) {
   const Picoseconds period = state_.now - past.time;
   const std::int32_t skipped = section.stands_for - section.copies;
   const std::int32_t periods = skipped / cycle;
-  if (static_cast<double>(periods) * static_cast<double>(period) + static_cast<double>(state_.shift) > kLongest) return;
+  if (static_cast<double>(periods) * static_cast<double>(period) + static_cast<double>(state_.shift) > kLongestRun) return;
   const Picoseconds skipped_time = periods * period;
   const std::size_t late_before = late_.size();
   if (!leaders_repeat(section, copy, cycle, period) || !foretell(watch, copy, cycle, period, skipped_time)) {

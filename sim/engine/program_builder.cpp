@@ -1,17 +1,11 @@
 #include "sim/engine/program_builder.h"
 
+#include "model/quantity/index.h"
 #include "sim/engine/trouble.h"
 
 namespace cpfit::engine {
 
-namespace {
-
-template <class Value>
-std::size_t at(Value index) {
-  return static_cast<std::size_t>(index);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 LaneId ProgramBuilder::lane(std::int32_t rank, LaneKind kind) {
   if (rank < 0) mistake("no rank", rank);

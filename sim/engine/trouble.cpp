@@ -9,16 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "model/quantity/index.h"
 #include "sim/engine/engine.h"
 
 namespace cpfit::engine {
 
 namespace {
-
-template <class Value>
-std::size_t at(Value index) {
-  return static_cast<std::size_t>(index);
-}
 
 std::string ranks_of(const Program& program, const Activity& activity) {
   std::vector<std::int32_t> ranks;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/quantity/index.h"
 #include "model/recipe/rank_grid.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/traffic/cp_traffic.h"
@@ -17,8 +18,6 @@ namespace {
 using Groups = std::vector<std::vector<std::int64_t>>;
 
 constexpr double kSameTime = 1e-6;  // relative: times closer than this are the same
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 Recipe with_order(const Recipe& recipe, const Placement& placement) {
   Recipe placed = recipe;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "model/cluster/ring_order.h"
+#include "model/quantity/index.h"
 #include "model/recipe/axis_fields.h"
 #include "model/recipe/rank_grid.h"
 #include "sim/plan/placement_text.h"
@@ -16,8 +17,6 @@ namespace cpfit {
 namespace {
 
 using GpuOrder = std::vector<std::int32_t>;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Every order of the axes with more than one rank, the recipe's own first; axes of one rank follow.
 std::vector<RankOrder> rank_orders(const Recipe& recipe) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "model/quantity/index.h"
 #include "model/quantity/text.h"
 #include "model/recipe/axis_fields.h"
 #include "model/recipe/rank_grid.h"
@@ -14,8 +15,6 @@
 namespace cpfit {
 
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// "rank 7 -> 8 (rail 7 to 0 over spine, 50 GB/s, 690 us a message)".
 std::string hop_text(const ScreenContext& context, const PlacedHop& hop) {

@@ -150,7 +150,7 @@ class Attribution {
   void collect_links() {
     for (std::size_t index = 0; index < kLinkClasses; ++index) {
       const auto link = static_cast<LinkClass>(index);
-      for (std::size_t kind = 0; kind < kCollectives; ++kind) {
+      for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
         const RankLadder& ladder = rates_.collective[index][kind];
         if (ladder.count == 0) continue;
         const auto named = static_cast<CollectiveKind>(kind);

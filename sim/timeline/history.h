@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "model/quantity/index.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/program.h"
 
@@ -98,10 +99,6 @@ class History {
   /// The same activity one cycle later in the program, with the copy of `i`: to read what `i` waits for. `i` itself when it is no
   /// repetition.
   [[nodiscard]] Instance later_twin(const Instance& i) const;
-  template <class Value>
-  static std::size_t at(Value index) {
-    return static_cast<std::size_t>(index);
-  }
 
   const engine::Program* program_;
   const engine::Run* run_;

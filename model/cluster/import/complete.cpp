@@ -12,12 +12,11 @@
 #include "model/cluster/import/identity.h"
 #include "model/cluster/import/import.h"
 #include "model/cluster/import/scan.h"
+#include "model/quantity/index.h"
 #include "model/quantity/text.h"
 
 namespace cpfit {
 namespace {
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 class HostCompletion {
  public:

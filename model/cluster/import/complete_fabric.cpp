@@ -7,14 +7,13 @@
 
 #include "model/cluster/import/complete.h"
 #include "model/cluster/import/scan.h"
+#include "model/quantity/index.h"
 #include "model/quantity/text.h"
 
 namespace cpfit {
 namespace {
 
 constexpr std::int64_t kMostGpus = 131072;
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 /// Rate of all NICs below each switch, leaves first; parents are the far ends `b` of trunks (Slurm's trees only).
 std::vector<BytesPerSecond> rates_below(const ImportedFabric& fabric, std::size_t hosts, BytesPerSecond per_host) {

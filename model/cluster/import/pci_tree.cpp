@@ -6,11 +6,10 @@
 #include <set>
 
 #include "model/cluster/import/scan.h"
+#include "model/quantity/index.h"
 
 namespace cpfit {
 namespace {
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 class HostOfTree {
  public:
