@@ -192,7 +192,9 @@ std::string figures_sentence(const Candidate& candidate) {
 }
 
 std::string control_sentence(const std::string& role, const Candidate& control, const Candidate& beside) {
-  const std::string name = degrees_text(control.recipe);
+  const bool other_cluster = control.recipe.world() != beside.recipe.world();  // a point of the controlled sweep
+  const std::string name =
+      degrees_text(control.recipe) + (other_cluster ? fmt::format(" on {} GPUs", control.recipe.world()) : std::string());
   if (role == "out_of_memory") {
     return fmt::format("{} needs {} of {}: it misses by {} on stage {} in {}", name, print_bytes(control.memory.device),
                        print_bytes(control.verdict.capacity), print_bytes(control.memory.device - control.verdict.capacity),

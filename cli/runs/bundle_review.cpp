@@ -140,7 +140,7 @@ void refuse_differences(const std::string& where, BundleReview& review) {
 
 void place(Problems found, const std::string& where, Problems& refused) {
   for (Problem& problem : found) {
-    problem.where = where + (problem.where.empty() ? "" : ": " + problem.where);
+    if (!problem.where.starts_with(where)) problem.where = where + (problem.where.empty() ? "" : ": " + problem.where);
     refused.push_back(std::move(problem));
   }
 }

@@ -25,10 +25,56 @@ bool does_less(const Candidate& control, const Candidate& beside) {
   return control.tokens_per_second_per_gpu < beside.tokens_per_second_per_gpu;
 }
 
-/// Less done per GPU before more of the step exposed, then the nearest larger degree.
+/// Less done per GPU before more of the step exposed, equal GPUs before the sweep's, then the nearest larger degree.
 bool shows_more(const Candidate& a, const Candidate& b, const Candidate& beside) {
   if (does_less(a, beside) != does_less(b, beside)) return does_less(a, beside);
+  const bool equal_a = a.recipe.world() == beside.recipe.world(), equal_b = b.recipe.world() == beside.recipe.world();
+  if (equal_a != equal_b) return equal_a;
   return a.recipe.cp < b.recipe.cp;
+}
+
+/// What is changed beside CP is no gain of CP: a control has the recompute policy and the precision of what it stands beside.
+bool same_policy(const Recipe& a, const Recipe& b) { return a.recompute == b.recompute && a.precision == b.precision; }
+
+/// How much a smaller degree that dies says: the best recipe without CP before the same recipe with fewer ranks, before others.
+int weight(const Candidate& dead, const PlanResult& run, const Candidate& beside) {
+  if (run.has_control && dead.recipe == run.control.recipe) return 3;
+  if (dead.recipe.tp == beside.recipe.tp && dead.recipe.pp == beside.recipe.pp) return 2;
+  return 1;
+}
+
+const Candidate* dead_control(const std::vector<const Candidate*>& all, const PlanResult& run, const Candidate& beside) {
+  const Candidate* best = nullptr;
+  // Where the best recipe without CP fits, only the same recipe with fewer CP ranks shows what CP is for.
+  const bool cp_is_needed = !run.has_control || run.control.verdict.fit == Fit::kOom;
+  for (const Candidate* one : all) {
+    if (one->recipe.cp >= beside.recipe.cp || one->verdict.fit != Fit::kOom || !same_policy(one->recipe, beside.recipe)) continue;
+    const int says = weight(*one, run, beside);
+    if (says == 1 && !cp_is_needed) continue;
+    const int most = best == nullptr ? 0 : weight(*best, run, beside);
+    if (says > most || (says == most && one->recipe.cp > best->recipe.cp)) best = one;
+  }
+  return best;
+}
+
+const Candidate* slow_control(const std::vector<const Candidate*>& all, const Candidate& beside) {
+  const Candidate* best = nullptr;
+  for (const Candidate* one : all) {
+    if (one->recipe.cp <= beside.recipe.cp || one->verdict.fit == Fit::kOom || !same_policy(one->recipe, beside.recipe)) continue;
+    if (!does_less(*one, beside) && exposed_cp_share(*one) <= exposed_cp_share(beside)) continue;
+    if (best == nullptr || shows_more(*one, *best, beside)) best = one;
+  }
+  return best;
+}
+
+std::string why_nobody_dies(const PlanResult& run, const Candidate& beside) {
+  if (beside.recipe.cp == 1) return "cp=1 is the smallest degree there is";
+  if (run.has_control && run.control.verdict.fit != Fit::kOom) {
+    return fmt::format("cp=1 fits as well ({}): it is not memory that asks for context parallelism here",
+                       to_text(run.control.recipe));
+  }
+  return fmt::format("no recipe of this run with cp below {} and the same recompute and precision runs out of memory",
+                     beside.recipe.cp);
 }
 
 }  // namespace
@@ -36,31 +82,16 @@ bool shows_more(const Candidate& a, const Candidate& b, const Candidate& beside)
 ChosenControls choose_controls(const PlanResult& run, const Candidate& beside) {
   ChosenControls chosen;
   const std::vector<const Candidate*> all = evaluated(run);
-  const std::int32_t cp = beside.recipe.cp;
-  const Candidate *dead = nullptr, *slow = nullptr;
-  for (const Candidate* one : all) {
-    // The control of the run has CP = 1 and comes first; else the nearest smaller degree says most.
-    const bool smaller = one->recipe.cp < cp && one->verdict.fit == Fit::kOom;
-    if (smaller && (dead == nullptr || (dead->recipe.cp != 1 && one->recipe.cp > dead->recipe.cp))) dead = one;
-    const bool larger = one->recipe.cp > cp && one->verdict.fit != Fit::kOom &&
-                        (does_less(*one, beside) || exposed_cp_share(*one) > exposed_cp_share(beside));
-    if (larger && (slow == nullptr || shows_more(*one, *slow, beside))) slow = one;
-  }
-  if (dead != nullptr) {
+  if (const Candidate* dead = dead_control(all, run, beside); dead != nullptr)
     chosen.found.emplace_back("out_of_memory", dead->recipe);
-  } else {
-    chosen.missing.emplace_back("out_of_memory",
-                                cp == 1 ? "cp=1 is the smallest degree there is"
-                                        : fmt::format("no recipe of this run with cp below {} runs out of memory: it is not "
-                                                      "memory that asks for context parallelism here",
-                                                      cp));
-  }
-  if (slow != nullptr) {
+  else
+    chosen.missing.emplace_back("out_of_memory", why_nobody_dies(run, beside));
+  if (const Candidate* slow = slow_control(all, beside); slow != nullptr)
     chosen.found.emplace_back("slow", slow->recipe);
-  } else {
-    chosen.missing.emplace_back(
-        "slow", fmt::format("no recipe of this run with cp above {} is slower or exposes more of its traffic", cp));
-  }
+  else
+    chosen.missing.emplace_back("slow", fmt::format("no recipe of this run with cp above {} and the same recompute and precision "
+                                                    "is slower or exposes more of its traffic",
+                                                    beside.recipe.cp));
   return chosen;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/terminal.h"
 #include "cli/version.h"
 #include "cli/write_file.h"
+#include "db/store/bundle_store.h"
 #include "model/presets/embedded.h"
 #include "model/quantity/hash.h"
 
@@ -25,7 +26,8 @@ namespace cpfit::cli {
 namespace {
 
 struct ExportArguments : RunsArguments {
-  std::int64_t run = 0;
+  std::string which;
+  std::int64_t run = 0;  // where it is one
   std::string recipe, out;
 };
 
@@ -66,7 +68,7 @@ Json export_json(const Bundle& bundle, const std::string& id, const ExportArgume
     controls.push_back({{"role", control.role}, {"recipe", control.recipe}, {"sentence", control.sentence}});
   return {{"bundle", id},
           {"out", arguments.out},
-          {"run", arguments.run},
+          {"run", arguments.run > 0 ? Json(arguments.run) : Json(nullptr)},
           {"recipe", bundle.predicted.recipe},
           {"ranks", bundle.mesh.size()},
           {"sentence", bundle.predicted.sentence},
@@ -76,7 +78,7 @@ Json export_json(const Bundle& bundle, const std::string& id, const ExportArgume
 }
 
 std::string export_text(const Bundle& bundle, const std::string& id, const ExportArguments& arguments) {
-  std::string text = fmt::format("Bundle {} of run {}: {}\n", id.substr(0, 12), arguments.run, arguments.out);
+  std::string text = fmt::format("Bundle {} of {}: {}\n", id.substr(0, 12), bundle.scenario_name, arguments.out);
   text += wrapped(bundle.predicted.sentence, 2) + "\n";
   for (const BundledRecipe& control : bundle.controls)
     text +=
@@ -87,9 +89,31 @@ std::string export_text(const Bundle& bundle, const std::string& id, const Expor
   return text + fmt::format("Elsewhere: cpfit runs import {}\n", arguments.out);
 }
 
-int run_export(const ExportArguments& arguments) {
+/// A bundle that is stored, out again as it came in.
+int export_stored(const ExportArguments& arguments, const Store& store, const std::string& digits) {
+  if (!arguments.recipe.empty()) {
+    return refuse_input({{"bundle.recipe", "--recipe", "a bundle holds one recipe and its proof",
+                          "export the run it came from with this recipe, or leave --recipe away"}});
+  }
+  const Outcome<std::string> text = load_bundle(store, digits);
+  if (!text.ok()) return refuse_input(text.problems());
+  const Outcome<Bundle> bundle = parse_bundle(*text, store.path());
+  if (!bundle.ok()) return refuse_input(bundle.problems());
+  write_file(arguments.out, [&](std::ostream& file) { file << *text; });
+  if (arguments.json)
+    print_json(export_json(*bundle, bundle_id(*text), arguments));
+  else
+    write_result(export_text(*bundle, bundle_id(*text), arguments));
+  return kDone;
+}
+
+int run_export(ExportArguments arguments) {
+  const Outcome<Reference> reference = parse_reference(arguments.which);
+  if (!reference.ok()) return refuse_input(reference.problems());
   const Store store = open_store(arguments.database, {.access = StoreAccess::kRead});
-  const Outcome<StoredStudy> stored = stored_study(store, {Reference::Kind::kRun, arguments.run, ""});
+  if (reference->kind == Reference::Kind::kBundle) return export_stored(arguments, store, reference->digits);
+  arguments.run = reference->number;
+  const Outcome<StoredStudy> stored = stored_study(store, *reference);
   if (!stored.ok()) return refuse_input(stored.problems());
   const StoredStudy& study = *stored;
   if (const Problems problems = cannot_speak_for(study, arguments.run, arguments.database); !problems.empty())
@@ -147,7 +171,7 @@ int run_export(const ExportArguments& arguments) {
 void add_runs_export(CLI::App& runs, int& exit_code) {
   auto arguments = std::make_shared<ExportArguments>();
   CLI::App* command = runs.add_subcommand("export", "A run's recipe as one file that holds all it stands on (docs/runs.md)");
-  command->add_option("run", arguments->run, "Number of the run")->required()->check(CLI::PositiveNumber);
+  command->add_option("which", arguments->which, "A run, e.g. 7; or a stored bundle, bundle:3f2a")->required();
   command->add_option("--recipe", arguments->recipe,
                       "Another recipe than the one that ships; missing keys take the ship's values");
   command->add_option("--out", arguments->out, "File to write")->required()->check(file_name());

@@ -7,6 +7,7 @@
 
 #include "cli/calibration_groups.h"
 #include "cli/runs/bundle_build.h"
+#include "cli/runs/bundle_evidence.h"
 #include "cli/version.h"
 #include "db/store/calibration_store.h"
 #include "model/quantity/text.h"
@@ -149,6 +150,15 @@ void judge_again(const StoredStudy& study, const Scenario& scenario, const RateS
   if (!ships) judge_nothing_ships(scenario, rates, found.broken);
 }
 
+/// A proof stands on fixtures: made again from their seeds they must still be those.
+void judge_proof(const Bundle& bundle, Qualification& found) {
+  const Outcome<Recipe> recipe = parse_recipe(bundle.predicted.recipe, Recipe{});
+  if (!recipe.ok()) return;
+  const EquivalenceReview review = review_equivalence(bundle.equivalence, recipe->cp, found.label);
+  for (const Problem& problem : review.refused) found.broken.push_back(problem.message);
+  found.warnings.insert(found.warnings.end(), review.notes.begin(), review.notes.end());
+}
+
 std::string stored_verdict(const StoredStudy& study) {
   if (study.bundle) return study.bundle->predicted.sentence;
   return study.plan ? study.plan->answer : std::string();
@@ -227,7 +237,11 @@ Qualification requalify(const StoredStudy& study, const Store& store) {
   found.changes = changed_inputs(stored_inputs(study.provenance, store, study.bundle ? &*study.bundle : nullptr), inputs_now,
                                  preset_names(*present.scenario, framework));
   warn_of_recipes(study, present, found);
-  if (std::ranges::none_of(found.changes, &InputChange::matters)) return found;
+  if (study.bundle) judge_proof(*study.bundle, found);
+  if (std::ranges::none_of(found.changes, &InputChange::matters)) {
+    if (!found.broken.empty()) found.standing = Standing::kBroken;
+    return found;
+  }
   judge_again(study, *present.scenario, *rates, found);
   found.standing = found.broken.empty() ? Standing::kHolds : Standing::kBroken;
   return found;

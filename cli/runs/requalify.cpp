@@ -66,7 +66,7 @@ std::string qualification_text(const Qualification& one) {
             "\n";
   }
   for (const std::string& sentence : one.broken) text += wrapped("  " + sentence, 6) + "\n";
-  for (const std::string& warning : one.warnings) text += wrapped("  calibration: " + warning, 6) + "\n";
+  for (const std::string& warning : one.warnings) text += wrapped("  note: " + warning, 6) + "\n";
   return text;
 }
 

@@ -100,6 +100,9 @@ TEST(Bundle, IsTheSameFileForTheSameRunAndIsStoredOnce) {
   ASSERT_EQ(listed["bundles"].size(), 1u);
   EXPECT_EQ(listed["bundles"][0]["bundle"], first["bundle"]);
   EXPECT_EQ(listed["bundles"][0]["scenario"], "small");
+  const std::string reference = "bundle:" + first["bundle"].get<std::string>().substr(0, 6);
+  ASSERT_EQ(cpfit({"runs", "export", reference, "--db", folder / "c.db", "--out", folder / "3"}).exit_code, 0);
+  EXPECT_EQ(read_file(folder / "3"), read_file(folder / "1")) << "out again as it came in";
 }
 
 TEST(Bundle, PublishesTheControlsOfItsRun) {
@@ -117,12 +120,27 @@ TEST(Bundle, PublishesTheControlsOfItsRun) {
   EXPECT_GT(dead["figures"]["memory.device_bytes"], dead["figures"]["memory.capacity_bytes"]);
   EXPECT_EQ(slow["role"], "slow");
   EXPECT_LT(slow["figures"]["tokens_per_second_per_gpu"], ship["figures"]["tokens_per_second_per_gpu"]);
+  const auto value = [](const json& one, const std::string& key) {
+    const std::string recipe = "," + one["recipe"].get<std::string>() + ",";
+    const std::size_t at = recipe.find("," + key + "=") + key.size() + 2;
+    return recipe.substr(at, recipe.find(',', at) - at);
+  };
+  // On one node CP = 1 fits too: what dies there is the same recipe with fewer ranks, at the same recompute and precision.
+  ASSERT_EQ(cpfit(plan_words(example("llama3-8b-128k-1node"), database)).exit_code, 0);
+  ASSERT_EQ(cpfit({"runs", "export", "2", "--db", database, "--out", file}).exit_code, 0);
+  const json one_node = parts_of(file);
+  for (const json& control : one_node["controls"]) {
+    for (const char* key : {"recompute", "precision"})
+      EXPECT_EQ(value(control, key), value(one_node["predicted"], key)) << control;
+    if (control["role"] != "out_of_memory") continue;
+    for (const char* key : {"tp", "pp"}) EXPECT_EQ(value(control, key), value(one_node["predicted"], key)) << control;
+  }
   // A shorter sequence fits without CP: then it is said that there is no such control.
   std::string shorter = narrow_scenario();
   shorter.replace(shorter.find("128k"), 4, "16k");
   const std::string scenario = folder.file("s.toml", shorter);
   ASSERT_EQ(cpfit(plan_words(scenario, database)).exit_code, 0);
-  ASSERT_EQ(cpfit({"runs", "export", "2", "--db", database, "--out", file}).exit_code, 0);
+  ASSERT_EQ(cpfit({"runs", "export", "3", "--db", database, "--out", file}).exit_code, 0);
   EXPECT_NE(named(parts_of(file)["missing_controls"], "out_of_memory"), "(none)");
 }
 
@@ -201,7 +219,7 @@ TEST(Bundle, ThatLiesWithARightHashIsFoundOut) {
   refused([](json& parts) { parts["predicted"]["recipe"] = "tp=3,cp=1,pp=1,dp=1"; }, "tp * cp * pp * dp");
   refused([](json& parts) { parts["predicted"]["recipe"] = "tp=1048576,cp=1048576,pp=1048576,dp=1048576"; }, "more than");
   if (!json::parse(text)["parts"]["controls"].empty())
-    refused([](json& parts) { parts["controls"][0]["gpus"] = 16; }, "names 16 GPUs, its recipe has 8");
+    refused([](json& parts) { parts["controls"][0]["gpus"] = 17; }, "names 17 GPUs, its recipe has ");
   EXPECT_FALSE(fs::exists(folder / "c.db")) << "nothing was stored";
 }
 
