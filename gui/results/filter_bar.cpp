@@ -5,8 +5,10 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/look/figures.h"
 
@@ -19,6 +21,7 @@ FilterBar::FilterBar(ResultBook& book, QWidget* parent)
       field_(new QLineEdit(this)),
       fits_(new QCheckBox(tr("Fits &only"), this)),
       front_(new QCheckBox(tr("Fron&t only"), this)),
+      kept_(new QToolButton(this)),
       count_(new QLabel(this)),
       first_(new QHBoxLayout),
       chips_(new QWidget(this)),
@@ -40,6 +43,14 @@ FilterBar::FilterBar(ResultBook& book, QWidget* parent)
   first_->setContentsMargins(0, 0, 0, 0);
   first_->addWidget(places_, 2);
   first_->addWidget(field_, 3);
+  kept_->setText(tr("Fi&lters"));
+  kept_->setAccessibleName(tr("Kept filters"));
+  kept_->setToolTip(tr("Filters that were kept, and keeping this one"));
+  kept_->setPopupMode(QToolButton::InstantPopup);
+  kept_->setFocusPolicy(Qt::StrongFocus);
+  kept_->setMenu(new QMenu(kept_));
+  kept_->menu()->setToolTipsVisible(true);
+  first_->addWidget(kept_);
   first_->addWidget(fits_);
   first_->addWidget(front_);
   chip_row_->setContentsMargins(0, 0, 0, 0);
@@ -75,6 +86,7 @@ FilterBar::FilterBar(ResultBook& book, QWidget* parent)
     filter.front_only = on;
     book_.set_filter(filter);
   });
+  connect(kept_->menu(), &QMenu::aboutToShow, this, &FilterBar::fill_kept_menu);
   connect(&book_, &ResultBook::places_changed, this, &FilterBar::refresh_places);
   connect(&book_, &ResultBook::rows_changed, this, &FilterBar::refresh);
   refresh_places();
@@ -128,27 +140,44 @@ void FilterBar::refresh() {
 }
 
 void FilterBar::take_text() {
-  ResultFilter filter = book_.filter();
-  filter.text.clear();
-  QStringList words;
-  for (const QString& part : field_->text().split(QLatin1Char(','), Qt::SkipEmptyParts)) {
-    const QString text = part.trimmed();
-    const Outcome<FilterTerm> term = parse_term(text);
-    if (term.ok()) {
-      filter.terms.push_back(*term);
-    } else if (term.problems().front().code == "filter.form") {
-      words.append(text);
-    } else {
-      emit said(sentence_of(term.problems().front()));
-      return;
-    }
+  const Outcome<ResultFilter> typed = parse_filter(field_->text());
+  if (!typed.ok()) {
+    emit said(sentence_of(typed.problems().front()));
+    return;
   }
-  filter.text = words.join(QStringLiteral(","));
+  ResultFilter filter = book_.filter();
+  filter.terms.insert(filter.terms.end(), typed->terms.begin(), typed->terms.end());
+  filter.fits_only = filter.fits_only || typed->fits_only;
+  filter.front_only = filter.front_only || typed->front_only;
+  filter.text = typed->text;
   if (filter.text != field_->text()) {
     const QSignalBlocker quiet(field_);
     field_->setText(filter.text);
   }
   book_.set_filter(filter);
+}
+
+void FilterBar::fill_kept_menu() {
+  QMenu* menu = kept_->menu();
+  menu->clear();
+  const std::vector<ResultFilter>& kept = book_.kept_filters();
+  for (const ResultFilter& filter : kept) {
+    QAction* take = menu->addAction(text_of_filter(filter), this, [this, filter] {
+      const QSignalBlocker quiet(field_);
+      field_->setText(filter.text);
+      book_.set_filter(filter);
+    });
+    take->setToolTip(line_of_filter(filter));
+  }
+  if (!kept.empty()) menu->addSeparator();
+  const bool known =
+      std::ranges::any_of(kept, [&](const ResultFilter& each) { return line_of_filter(each) == line_of_filter(book_.filter()); });
+  QAction* keep = menu->addAction(tr("&Keep “%1”").arg(text_of_filter(book_.filter())), &book_, &ResultBook::keep_filter);
+  keep->setEnabled(!known);
+  if (kept.empty()) return;
+  QMenu* forget = menu->addMenu(tr("&Forget"));
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    forget->addAction(text_of_filter(kept[i]), &book_, [this, i] { book_.forget_filter(i); });
 }
 
 }  // namespace cpfit::gui

@@ -11,6 +11,7 @@ class QComboBox;
 class QHBoxLayout;
 class QLabel;
 class QLineEdit;
+class QToolButton;
 
 namespace cpfit::gui {
 
@@ -22,6 +23,7 @@ class FilterBar : public QWidget {
   [[nodiscard]] QCheckBox* fits_only() const { return fits_; }
   [[nodiscard]] QCheckBox* front_only() const { return front_; }
   [[nodiscard]] QComboBox* places() const { return places_; }
+  [[nodiscard]] QToolButton* kept() const { return kept_; }
   /// "214 of 1,560 recipes, 31 on the front".
   [[nodiscard]] QString count_line() const;
   /// A widget of the view's own at the end of the first line.
@@ -34,11 +36,13 @@ class FilterBar : public QWidget {
   void refresh_places();
   void refresh();
   void take_text();
+  void fill_kept_menu();
   ResultBook& book_;
   QComboBox* places_;
   QLineEdit* field_;
   QCheckBox* fits_;
   QCheckBox* front_;
+  QToolButton* kept_;
   QLabel* count_;
   QHBoxLayout* first_;
   QWidget* chips_;

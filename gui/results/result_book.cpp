@@ -142,6 +142,25 @@ void ResultBook::set_filter(const ResultFilter& filter) {
   refilter();
 }
 
+void ResultBook::set_kept_filters(std::vector<ResultFilter> kept) {
+  kept_ = std::move(kept);
+  emit kept_changed();
+}
+
+void ResultBook::keep_filter() {
+  ResultFilter filter = filter_;
+  for (FilterTerm& term : filter.terms) term.brushed = false;
+  std::erase(kept_, filter);
+  kept_.insert(kept_.begin(), std::move(filter));
+  emit kept_changed();
+}
+
+void ResultBook::forget_filter(std::size_t number) {
+  if (number >= kept_.size()) return;
+  kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(number));
+  emit kept_changed();
+}
+
 void ResultBook::set_speed_field(std::size_t field) {
   if (field == speed_) return;
   speed_ = field;

@@ -41,6 +41,12 @@ class ResultBook : public QObject {
   [[nodiscard]] const ResultFilter& filter() const { return filter_; }
   [[nodiscard]] const FilteredRows& rows() const { return rows_; }
   void set_filter(const ResultFilter& filter);
+  /// Filters that a person keeps, for every study; newest first.
+  [[nodiscard]] const std::vector<ResultFilter>& kept_filters() const { return kept_; }
+  void set_kept_filters(std::vector<ResultFilter> kept);
+  /// The filter as it is now; once.
+  void keep_filter();
+  void forget_filter(std::size_t number);
   /// Field of the front beside memory: "step" or "tokens".
   [[nodiscard]] std::size_t speed_field() const { return speed_; }
   [[nodiscard]] static std::size_t memory_field();
@@ -58,6 +64,7 @@ class ResultBook : public QObject {
 
  signals:
   void places_changed();
+  void kept_changed();
   void set_changed();
   void rows_changed();
 
@@ -77,6 +84,7 @@ class ResultBook : public QObject {
   QString sweep_name_, sweep_command_;
   std::shared_ptr<const ResultSet> set_;
   ResultFilter filter_;
+  std::vector<ResultFilter> kept_;
   FilteredRows rows_;
   std::size_t speed_;
 };

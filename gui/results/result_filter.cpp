@@ -148,6 +148,57 @@ void clear_brush(ResultFilter& filter, std::size_t field) {
   std::erase_if(filter.terms, [field](const FilterTerm& term) { return term.brushed && term.field == field; });
 }
 
+QString line_of_filter(const ResultFilter& filter) {
+  QStringList parts;
+  if (filter.fits_only) parts.append(QStringLiteral("+fits"));
+  if (filter.front_only) parts.append(QStringLiteral("+front"));
+  const auto number = [](double value) { return QString::number(value, 'g', 17); };
+  for (const FilterTerm& term : filter.terms) {
+    const QString key = text_of(result_fields()[term.field].key);
+    QStringList values = term.words;
+    for (const double value : term.values) values.append(number(value));
+    if (!values.isEmpty()) {
+      parts.append(key + QLatin1Char('=') + values.join(QLatin1Char('|')));
+      continue;
+    }
+    if (std::isfinite(term.low)) parts.append(key + QStringLiteral(">=") + number(term.low));
+    if (std::isfinite(term.high)) parts.append(key + QStringLiteral("<=") + number(term.high));
+  }
+  if (!filter.text.isEmpty()) parts.append(filter.text);
+  return parts.join(QStringLiteral(", "));
+}
+
+Outcome<ResultFilter> parse_filter(const QString& line) {
+  ResultFilter filter;
+  filter.fits_only = false;
+  QStringList words;
+  for (const QString& part : line.split(QLatin1Char(','), Qt::SkipEmptyParts)) {
+    const QString text = part.trimmed();
+    if (text == QLatin1String("+fits")) {
+      filter.fits_only = true;
+    } else if (text == QLatin1String("+front")) {
+      filter.front_only = true;
+    } else if (const Outcome<FilterTerm> term = parse_term(text); term.ok()) {
+      filter.terms.push_back(*term);
+    } else if (term.problems().front().code == "filter.form") {
+      words.append(text);
+    } else {
+      return term.problems();
+    }
+  }
+  filter.text = words.join(QStringLiteral(","));
+  return filter;
+}
+
+QString text_of_filter(const ResultFilter& filter) {
+  QStringList parts;
+  if (filter.fits_only) parts.append(QObject::tr("fits"));
+  if (filter.front_only) parts.append(QObject::tr("on the front"));
+  for (const FilterTerm& term : filter.terms) parts.append(text_of_term(term));
+  if (!filter.text.isEmpty()) parts.append(QStringLiteral("“%1”").arg(filter.text));
+  return parts.isEmpty() ? QObject::tr("everything") : parts.join(QStringLiteral(", "));
+}
+
 void set_brush(ResultFilter& filter, const FilterTerm& term) {
   clear_brush(filter, term.field);
   filter.terms.push_back(term);

@@ -38,6 +38,13 @@ struct ResultFilter {
 /// "CP ≥ 4", "Memory < 70 GiB", "Recompute none or full".
 [[nodiscard]] QString text_of_term(const FilterTerm& term);
 
+/// The whole filter as one line that parse_filter reads back: "+fits, cp>=4, recompute=none|full, zigzag".
+[[nodiscard]] QString line_of_filter(const ResultFilter& filter);
+/// Terms, and words that are looked for in the recipe; +fits and +front ask for these alone. Problems: those of parse_term.
+[[nodiscard]] Outcome<ResultFilter> parse_filter(const QString& line);
+/// For people: "fits, CP ≥ 4, Recompute none or full"; "everything" without a limit.
+[[nodiscard]] QString text_of_filter(const ResultFilter& filter);
+
 /// Replaces the brush of the term's field, or adds it.
 void set_brush(ResultFilter& filter, const FilterTerm& term);
 void clear_brush(ResultFilter& filter, std::size_t field);

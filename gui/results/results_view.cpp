@@ -21,6 +21,7 @@
 #include "gui/results/recipe_sweep.h"
 #include "gui/results/result_table.h"
 #include "gui/results/sweep_dialog.h"
+#include "gui/view/frozen_columns.h"
 #include "gui/view/plot_look.h"
 #include "gui/view/quiet_table.h"
 
@@ -99,6 +100,7 @@ ResultsView::ResultsView(StudyDocument& document, LiveEstimate& live, Jobs& jobs
   table_->horizontalHeader()->setContextMenuPolicy(Qt::ActionsContextMenu);
   table_->installEventFilter(this);
   table_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  frozen_ = new FrozenColumns(table_, 0);
 
   auto* plots = new QSplitter(Qt::Horizontal, this);
   plots->addWidget(titled(tr("Against memory:"), speeds_, pareto_));
@@ -219,6 +221,14 @@ void ResultsView::fit_columns() {
     if (section == 0) width = std::max(width, metrics.horizontalAdvance(QStringLiteral("✕ does not fit  ≠")) + 18);
     table_->setColumnWidth(section, width);
   }
+  // Verdict and degrees: what a recipe is called while its figures scroll.
+  int named = 0;
+  for (const std::size_t field : rows_->columns()) {
+    const std::string_view key = result_fields()[field].key;
+    if (key != "verdict" && key != "cp" && key != "tp" && key != "pp" && key != "dp") break;
+    ++named;
+  }
+  frozen_->set_count(named);
   const std::vector<SortKey>& keys = rows_->keys();
   for (std::size_t i = 0; i < rows_->columns().size(); ++i) {
     if (!keys.empty() && rows_->columns()[i] == keys.front().field) {

@@ -15,6 +15,7 @@ class QToolButton;
 namespace cpfit::gui {
 
 class FilterBar;
+class FrozenColumns;
 class ParallelPlot;
 class ParetoPlot;
 class ResultTable;
@@ -34,6 +35,7 @@ class ResultsView : public StudyView {
   [[nodiscard]] FilterBar* filter_bar() const { return bar_; }
   [[nodiscard]] QTableView* table() const { return table_; }
   [[nodiscard]] ResultTable* rows() const { return rows_; }
+  [[nodiscard]] FrozenColumns* frozen() const { return frozen_; }
   [[nodiscard]] ParetoPlot* pareto() const { return pareto_; }
   [[nodiscard]] ParallelPlot* parallel() const { return parallel_; }
   [[nodiscard]] QComboBox* speeds() const { return speeds_; }
@@ -67,6 +69,7 @@ class ResultsView : public StudyView {
   ParetoPlot* pareto_;
   ParallelPlot* parallel_;
   ResultTable* rows_;
+  FrozenColumns* frozen_ = nullptr;
   QTableView* table_;
   QLabel* sentence_;
   QLabel* empty_;

@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "gui/calibration/calibration_view.h"
+#include "gui/calibration/fit_measured.h"
 #include "gui/compare/compare_view.h"
 #include "gui/details/details_view.h"
 #include "gui/details/job_view.h"
@@ -144,6 +145,8 @@ void MainWindow::add_view(StudyView* view) {
   views_.push_back(view);
   docks_[view->id()] = dock;
 }
+
+ResultsView& MainWindow::results() const { return *static_cast<ResultsView*>(view(QStringLiteral("results"))); }
 
 StudyView* MainWindow::view(const QString& id) const {
   for (StudyView* view : views_) {
@@ -321,7 +324,13 @@ SessionState MainWindow::session() const {
     state.docks = docks_before_.isEmpty() ? saveState(kLayoutVersion) : docks_before_;
     state.study = document_.path();
     state.recipe = text_of(to_complete_text(document_.design().recipe));
+    if (const auto& calibration = document_.design().calibration; calibration != nullptr) {
+      state.calibration_from = text_of(calibration->from);
+      state.calibration_id = text_of(calibration->calibration.id);
+    }
   }
+  state.database = database_.path();
+  for (const ResultFilter& filter : results().book().kept_filters()) state.filters.append(line_of_filter(filter));
   state.recent = recent_;
   state.theme = name_of(theme_);
   state.scale = scale_;
@@ -334,13 +343,34 @@ void MainWindow::restore(const SessionState& state) {
   set_theme(theme_);
   recent_ = state.recent;
   start_->show_recent(recent_);
+  std::vector<ResultFilter> filters;
+  for (const QString& line : state.filters) {
+    if (Outcome<ResultFilter> filter = parse_filter(line); filter.ok()) filters.push_back(std::move(filter).value());
+  }
+  results().book().set_kept_filters(std::move(filters));
   if (!state.geometry.isEmpty()) restoreGeometry(state.geometry);
   if (state.study.isEmpty()) return;
   const bool example = state.study.startsWith(QStringLiteral("examples/"));
   if (!(example ? open_example(state.study) : open_path(state.study))) return;
-  if (const Outcome<Recipe> recipe = parse_recipe(to_std(state.recipe), document_.design().recipe);
-      recipe.ok() && !state.recipe.isEmpty())
-    document_.set_recipe(*recipe, tr("Recipe of the last session"));
+  Design design = document_.design();
+  if (const Outcome<Recipe> recipe = parse_recipe(to_std(state.recipe), design.recipe); recipe.ok() && !state.recipe.isEmpty())
+    design.recipe = *recipe;
+  QString gone;
+  if (!state.calibration_from.isEmpty()) {
+    try {
+      design.calibration = read_chosen(to_std(state.calibration_from), to_std(state.calibration_id));
+    } catch (const Error& error) {
+      gone = tr("The rates of the last session are gone, the defaults hold: %1").arg(text_of(error.what()));
+    }
+  }
+  document_.set_design(design, tr("Recipe of the last session"));
+  if (!state.database.isEmpty()) {
+    if (QFileInfo::exists(state.database))
+      database_.open(state.database);
+    else
+      gone = tr("The database of the last session is gone: %1").arg(state.database);
+  }
+  if (!gone.isEmpty()) say(gone, true);
   if (!state.docks.isEmpty() && !restoreState(state.docks, kLayoutVersion)) apply_layout(0);
 }
 

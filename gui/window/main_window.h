@@ -26,6 +26,7 @@ class QStackedWidget;
 namespace cpfit::gui {
 
 class CommandPalette;
+class ResultsView;
 class StartPage;
 class StudyView;
 class VerdictStrip;
@@ -48,6 +49,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] AppActions& actions_table() { return actions_; }
   [[nodiscard]] VerdictStrip* verdict() const { return verdict_; }
   [[nodiscard]] StudyView* view(const QString& id) const;
+  [[nodiscard]] ResultsView& results() const;
   [[nodiscard]] const std::vector<StudyView*>& views() const { return views_; }
   [[nodiscard]] QDockWidget* dock(const QString& id) const;
   [[nodiscard]] QString said() const { return said_; }

@@ -93,7 +93,7 @@ ScreenshotsDone write_screenshots(MainWindow& window, const QString& folder) {
       dock->setFloating(false);
       if (left_out) window.removeDockWidget(dock);
     }
-    SweepDialog* sweep = static_cast<ResultsView*>(window.view(QStringLiteral("results")))->open_sweep();
+    SweepDialog* sweep = window.results().open_sweep();
     QElapsedTimer clock;
     for (clock.start(); !sweep->is_estimated() && clock.elapsed() < kPatienceMs;) settle();
     album.add(*sweep, QStringLiteral("sweep") + suffix);

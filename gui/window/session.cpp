@@ -32,6 +32,10 @@ QByteArray to_json(const SessionState& state) {
   json["layout_version"] = kLayoutVersion;
   json["study"] = state.study;
   json["recipe"] = state.recipe;
+  json["database"] = state.database;
+  json["calibration_from"] = state.calibration_from;
+  json["calibration_id"] = state.calibration_id;
+  json["filters"] = QJsonArray::fromStringList(state.filters);
   json["recent"] = QJsonArray::fromStringList(state.recent);
   json["theme"] = state.theme;
   json["scale"] = state.scale;
@@ -56,6 +60,12 @@ SessionRead session_from_json(const QByteArray& json) {
   if (object["layout_version"].toInt() == kLayoutVersion) state.docks = bytes(object["docks"]);
   state.study = object["study"].toString();
   state.recipe = object["recipe"].toString();
+  state.database = object["database"].toString();
+  state.calibration_from = object["calibration_from"].toString();
+  state.calibration_id = object["calibration_id"].toString();
+  for (const QJsonValue& value : object["filters"].toArray()) {
+    if (value.isString()) state.filters.append(value.toString());
+  }
   for (const QJsonValue& value : object["recent"].toArray()) {
     if (value.isString() && state.recent.size() < kRecentKept) state.recent.append(value.toString());
   }

@@ -1,4 +1,5 @@
-// What is remembered between two starts: the window, its docks, what was open, what was open before, theme and scale. A file per
+// What is remembered between two starts: the window, its docks, what was open with its database and rates, what was open before,
+// kept filters, theme and scale. A file per
 // user in the state folder, never inside a study; unreadable or of another version, it is put aside and said once.
 #pragma once
 
@@ -9,11 +10,14 @@
 namespace cpfit::gui {
 
 struct SessionState {
-  QByteArray geometry;  // of the window
-  QByteArray docks;     // QMainWindow::saveState(kLayoutVersion)
-  QString study;        // path of the open scenario; empty: none
-  QString recipe;       // its recipe as complete text
-  QStringList recent;   // newest first
+  QByteArray geometry;                       // of the window
+  QByteArray docks;                          // QMainWindow::saveState(kLayoutVersion)
+  QString study;                             // path of the open scenario; empty: none
+  QString recipe;                            // its recipe as complete text
+  QString database;                          // that was open beside it; empty: none
+  QString calibration_from, calibration_id;  // rates of the study: file or database, and which of it; empty: the defaults
+  QStringList filters;                       // kept ones of Results, newest first
+  QStringList recent;                        // newest first
   QString theme = QStringLiteral("system");
   double scale = 1.0;
   friend bool operator==(const SessionState&, const SessionState&) = default;

@@ -123,7 +123,7 @@ void MainWindow::add_run_actions() {
        tr("Choose what a search tries, start, stop, go on, and store it")},
       [this] {
         show_dock(QStringLiteral("results"));
-        static_cast<ResultsView*>(view(QStringLiteral("results")))->open_sweep();
+        results().open_sweep();
       });
   add({"run.stop", run, tr("S&top"), "Ctrl+.",
        tr("End what runs beside the window; a sweep and a measurement keep what they have")},

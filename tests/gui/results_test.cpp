@@ -7,9 +7,12 @@
 #include <QComboBox>
 #include <QHeaderView>
 #include <QLineEdit>
+#include <QMenu>
+#include <QScrollBar>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTimer>
 #include <QToolButton>
 #include <cmath>
 
@@ -22,6 +25,7 @@
 #include "gui/results/result_filter.h"
 #include "gui/results/result_table.h"
 #include "gui/results/results_view.h"
+#include "gui/view/frozen_columns.h"
 
 namespace cpfit::gui {
 namespace {
@@ -114,6 +118,26 @@ TEST(FilterTerms, SayWhatTheyDoNotUnderstand) {
     EXPECT_EQ(term.problems().front().code, code) << text;
     EXPECT_FALSE(term.problems().front().repair.empty());
   }
+}
+
+TEST(Filters, AreWrittenAndReadBackWithTheirFlags) {
+  const Outcome<ResultFilter> filter = parse_filter("+fits, cp>=4, memory<70GiB, recompute=none|full, dp=1|2, zigzag");
+  ASSERT_TRUE(filter.ok());
+  EXPECT_TRUE(filter->fits_only);
+  EXPECT_FALSE(filter->front_only);
+  EXPECT_EQ(filter->text, "zigzag");
+  EXPECT_EQ(*parse_filter(line_of_filter(*filter)), *filter) << line_of_filter(*filter).toStdString();
+  EXPECT_EQ(text_of_filter(*parse_filter("+front, recompute=full")), "on the front, Recompute full");
+  EXPECT_EQ(text_of_filter(*parse_filter("")), "everything");
+  // A brush has two ends: two limits that leave the same rows.
+  FilterTerm between;
+  between.field = field_named("memory");
+  between.low = 45.0;
+  between.high = 75.0;
+  ResultFilter brushed;
+  brushed.terms = {between};
+  EXPECT_THAT(apply(*small_set(), *parse_filter(line_of_filter(brushed))).rows, ElementsAre(1, 3));
+  EXPECT_FALSE(parse_filter("colour=red").ok());
 }
 
 TEST(Filters, CombineAndKeepTheFrontHonest) {
@@ -264,6 +288,27 @@ TEST_F(ResultViews, AHeaderSortsAndShiftAddsAKey) {
   EXPECT_THAT(view.rows()->keys(), ElementsAre(SortKey{field_named("memory"), true}));
 }
 
+TEST_F(ResultViews, TheNameOfARecipeStaysWhileItsFiguresScroll) {
+  QTest::qWait(1);
+  QTableView* over = view.frozen()->overlay();
+  ASSERT_TRUE(over->isVisible());
+  EXPECT_EQ(view.frozen()->count(), 5) << "verdict, CP, TP, PP, DP";
+  EXPECT_TRUE(over->isColumnHidden(5));
+  view.table()->horizontalScrollBar()->setValue(view.table()->horizontalScrollBar()->maximum());
+  ASSERT_GT(view.table()->horizontalScrollBar()->value(), 0);
+  // The second row is chosen on its frozen part, and scrolls with the rest.
+  QTest::mouseClick(over->viewport(), Qt::LeftButton, Qt::NoModifier, over->visualRect(view.rows()->index(1, 1)).center());
+  EXPECT_EQ(view.table()->currentIndex().row(), 1);
+  EXPECT_EQ(view.book().chosen(), view.rows()->row_at(1));
+  view.table()->verticalScrollBar()->setValue(40);
+  EXPECT_EQ(over->verticalScrollBar()->value(), 40);
+  QHeaderView* head = over->horizontalHeader();
+  QTest::mouseClick(head->viewport(), Qt::LeftButton, Qt::NoModifier, {head->sectionViewportPosition(1) + 8, head->height() / 2});
+  EXPECT_THAT(view.rows()->keys(), ElementsAre(SortKey{field_named("cp"), false}));
+  view.table()->horizontalHeader()->moveSection(1, 7);
+  EXPECT_EQ(view.table()->horizontalHeader()->visualIndex(1), 1) << "frozen columns keep their place";
+}
+
 TEST_F(ResultViews, AFilterIsTypedShownAsAChipAndTakenAway) {
   const std::size_t all = view.book().rows().rows.size();
   view.filter_bar()->field()->setFocus();
@@ -285,6 +330,33 @@ TEST_F(ResultViews, AFilterIsTypedShownAsAChipAndTakenAway) {
   EXPECT_GE(view.book().rows().rows.size(), all);
   view.filter_bar()->front_only()->click();
   EXPECT_EQ(view.book().rows().rows.size(), view.book().rows().front.size());
+}
+
+TEST_F(ResultViews, AFilterIsKeptTakenAgainAndForgotten) {
+  QTest::keyClicks(view.filter_bar()->field(), "cp>=4");
+  QTest::keyClick(view.filter_bar()->field(), Qt::Key_Return);
+  const std::size_t some = view.book().rows().rows.size();
+  QMenu* menu = view.filter_bar()->kept()->menu();
+  // The menu opens with a loop of its own: what is chosen in it comes from a timer.
+  const auto with_menu = [&](const QString& beginning) {
+    QTimer::singleShot(0, menu, [&, beginning] {
+      for (QAction* action : menu->actions()) {
+        if (!action->text().startsWith(beginning)) continue;
+        (action->menu() != nullptr ? action->menu()->actions().front() : action)->trigger();
+        break;
+      }
+      menu->close();
+    });
+    QTest::mouseClick(view.filter_bar()->kept(), Qt::LeftButton);
+  };
+  with_menu("&Keep");
+  ASSERT_EQ(view.book().kept_filters().size(), 1u);
+  view.book().set_filter({});
+  EXPECT_NE(view.book().rows().rows.size(), some);
+  with_menu("fits, CP");
+  EXPECT_EQ(view.book().rows().rows.size(), some);
+  with_menu("&Forget");
+  EXPECT_TRUE(view.book().kept_filters().empty());
 }
 
 TEST_F(ResultViews, ARowIsChosenEverywhereAndTakenAsOneUndoStep) {

@@ -12,9 +12,11 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "db/store/store.h"
 #include "gui/recipe/recipe_panel.h"
 #include "gui/recipe/recipe_row.h"
 #include "gui/recipe/verdict_strip.h"
+#include "gui/results/results_view.h"
 #include "gui/view/export_view.h"
 #include "gui/view/study_view.h"
 #include "gui/window/command_palette.h"
@@ -64,6 +66,10 @@ TEST(Sessions, ReadBack) {
   state.docks = "docks";
   state.study = "a/b.toml";
   state.recipe = "tp=2";
+  state.database = "a/b.sqlite";
+  state.calibration_from = "a/b.json.toml";
+  state.calibration_id = "abcd";
+  state.filters = {"+fits, cp>=4", "memory<=70"};
   state.recent = {"a", "b"};
   state.theme = "dark";
   state.scale = 1.5;
@@ -200,6 +206,28 @@ TEST_F(Window, ADroppedScenarioOpens) {
 TEST_F(Window, TheSessionGoesRound) {
   open();
   ASSERT_TRUE(window.document().set_value("micro_batch", "2").empty());
+  // A database, a kept filter and rates of one's own: the defaults' rows as a calibration file.
+  QTemporaryDir folder;
+  {
+    const Store made = open_store(folder.filePath("my.sqlite").toStdString());
+  }
+  window.database().open(folder.filePath("my.sqlite"));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return window.database().content() != nullptr; }, 20'000));
+  window.results().book().set_filter(*parse_filter("+fits, cp>=2"));
+  window.results().book().keep_filter();
+  auto chosen = std::make_shared<ChosenCalibration>();
+  chosen->calibration = default_calibration();
+  chosen->calibration.assumed = false;
+  chosen->calibration.name = "mine";
+  chosen->calibration.id = calibration_id(chosen->calibration);
+  chosen->from = folder.filePath("mine.toml").toStdString();
+  QFile file(folder.filePath("mine.toml"));
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write(QByteArray::fromStdString(calibration_toml(chosen->calibration)));
+  file.close();
+  Design design = window.document().design();
+  design.calibration = chosen;
+  window.document().set_design(design, "Rates");
   window.set_theme(ThemeChoice::kDark);
   window.set_scale(1.15);
   const SessionState state = window.session();
@@ -208,6 +236,11 @@ TEST_F(Window, TheSessionGoesRound) {
   again.restore(session_from_json(to_json(state)).state);
   EXPECT_EQ(again.document().design().recipe, window.document().design().recipe);
   EXPECT_EQ(again.theme(), ThemeChoice::kDark);
+  ASSERT_TRUE(again.live().calibration());
+  EXPECT_EQ(again.live().calibration()->name, "mine");
+  EXPECT_EQ(again.results().book().kept_filters(), window.results().book().kept_filters());
+  ASSERT_TRUE(QTest::qWaitFor([&] { return again.database().content() != nullptr; }, 20'000));
+  EXPECT_EQ(again.database().path(), folder.filePath("my.sqlite"));
   EXPECT_DOUBLE_EQ(again.scale(), 1.15);
   again.set_scale(1.0);
   again.set_theme(ThemeChoice::kLight);
@@ -243,6 +276,15 @@ TEST(Windows, ThatGoWhileAValueIsTypedEnterItFirst) {
 
 TEST_F(Window, ASessionWhoseStudyIsGoneShowsTheStartPage) {
   SessionState state;
+  state.study = "examples/llama3-8b-128k-1node.toml";
+  state.database = "/nowhere/my.sqlite";
+  window.restore(state);
+  EXPECT_TRUE(window.said().contains("/nowhere/my.sqlite")) << window.said().toStdString();
+  state.calibration_from = "/nowhere/rates.toml";
+  state.database.clear();
+  window.restore(state);
+  EXPECT_TRUE(window.said().contains("the defaults hold")) << window.said().toStdString();
+  window.document().close();
   state.study = "/nowhere/at/all.toml";
   window.restore(state);
   EXPECT_FALSE(window.document().is_open());
