@@ -140,7 +140,7 @@ Json parts_of(const Bundle& bundle) {
 /// Where the hash's digits begin; npos: nowhere.
 std::size_t hash_place(const std::string& text) {
   const std::size_t key = text.find(kHashKey);
-  if (key == std::string::npos || key > kHashWithin) return std::string::npos;
+  if (key > kHashWithin) return std::string::npos;  // or nowhere at all
   const std::size_t begin = key + kHashKey.size();
   return begin + kHashDigits < text.size() && text[begin + kHashDigits] == '"' ? begin : std::string::npos;
 }
