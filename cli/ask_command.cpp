@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "cli/terminal.h"
 #include "model/launch/launch.h"
 #include "model/quantity/text.h"
+#include "model/quantity/text_file.h"
 #include "sim/ask/documents.h"
 #include "sim/ask/fewest.h"
 #include "sim/ask/hazards.h"
@@ -87,15 +87,14 @@ std::optional<std::string> recipe_of_job(const AskArguments& arguments) {
     print_problems(scenario.problems());
     return std::nullopt;
   }
-  std::ifstream file(arguments.job, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
-    print_problems({{"ask.file", arguments.job, "this file cannot be read", "check the path"}});
+  const Outcome<std::string> text = read_text_file(arguments.job, kMostWrittenBytes, "ask.file");
+  if (!text.ok()) {
+    print_problems(text.problems());
     return std::nullopt;
   }
-  Outcome<LaunchReading> reading = read_launch(*format, text, std::nullopt, scenario->model.layers);
+  Outcome<LaunchReading> reading = read_launch(*format, *text, std::nullopt, scenario->model.layers);
   if (!reading.ok() && reading.problems().front().code == "launch.world_unknown")
-    reading = read_launch(*format, text, scenario->cluster.gpus(), scenario->model.layers);
+    reading = read_launch(*format, *text, scenario->cluster.gpus(), scenario->model.layers);
   if (!reading.ok()) {
     print_argument_problems(arguments.job, reading.problems());
     return std::nullopt;
@@ -363,13 +362,12 @@ int ask_oom(const AskArguments& arguments) {
 }
 
 int ask_documents(const AskArguments& arguments) {
-  std::ifstream file(arguments.lengths, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
-    print_problems({{"ask.file", arguments.lengths, "this file cannot be read", "check the path"}});
+  const Outcome<std::string> text = read_text_file(arguments.lengths, kMostTableBytes, "ask.file");
+  if (!text.ok()) {
+    print_problems(text.problems());
     return kBadInput;
   }
-  const Outcome<std::vector<DocumentClass>> lengths = ask::parse_lengths(text);
+  const Outcome<std::vector<DocumentClass>> lengths = ask::parse_lengths(*text);
   if (!lengths.ok()) {
     print_argument_problems(arguments.lengths, lengths.problems());
     return kBadInput;

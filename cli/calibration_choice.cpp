@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "db/store/calibration_store.h"
+#include "model/quantity/text_file.h"
 
 namespace cpfit::cli {
 
@@ -18,14 +17,13 @@ Outcome<Calibration> calibration_in(const std::string& database, const std::stri
 }
 
 Outcome<Calibration> calibration_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file || file.bad()) return Problem{"calibration.unreadable", path, "the file cannot be read", "check its permissions"};
-  if (text.starts_with("SQLite format 3")) {
+  const Outcome<std::string> text = read_text_file(path, kMostWrittenBytes, "calibration.unreadable");
+  if (!text) return text.problems();
+  if (text->starts_with("SQLite format 3")) {
     return Problem{"calibration.which", path, "this is a database of calibrations",
                    "name one of them: --calibration " + path + ":NAME"};
   }
-  return parse_calibration(text, path);
+  return parse_calibration(*text, path);
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "cli/commands.h"
@@ -14,6 +12,7 @@
 #include "cli/write_file.h"
 #include "db/query/runs.h"
 #include "model/launch/launch.h"
+#include "model/quantity/text_file.h"
 #include "model/recipe/legality.h"
 
 namespace cpfit::cli {
@@ -194,13 +193,12 @@ int read_job(const LaunchArguments& arguments, LaunchFormat format) {
     scenario = launch_scenario(load_scenario(arguments.scenario));
     if (!scenario) return kBadInput;
   }
-  std::ifstream file(arguments.read, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
-    print_problems({{"launch.file", arguments.read, "this file cannot be read", "check the path"}});
+  const Outcome<std::string> text = read_text_file(arguments.read, kMostWrittenBytes, "launch.file");
+  if (!text.ok()) {
+    print_problems(text.problems());
     return kBadInput;
   }
-  Outcome<LaunchReading> outcome = read_with(arguments, format, text, scenario);
+  Outcome<LaunchReading> outcome = read_with(arguments, format, *text, scenario);
   if (!outcome.ok()) {
     print_argument_problems(arguments.read, outcome.problems());
     return kBadInput;

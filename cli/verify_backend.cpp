@@ -79,7 +79,9 @@ class Launcher {
     command.timeout = kJobTimeout;
     const ChildResult ended = run_child(command, [&](std::string_view line) {
       const auto json = nlohmann::json::parse(line, nullptr, false);
-      if (json.is_object() && json.value("total", 0) > 0) progress(json.value("done", 0.0) / json.value("total", 1.0));
+      if (!json.is_object() || !json.contains("total") || !json.contains("done")) return;
+      if (!json["total"].is_number() || !json["done"].is_number() || json["total"] <= 0) return;
+      progress(json["done"].get<double>() / json["total"].get<double>());
     });
     JobResult result;
     if (ended.exit_code == kWaived) {

@@ -1,11 +1,10 @@
 #include "calibrate/read/csv.h"
+#include "model/quantity/text_file.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 namespace cpfit {
@@ -160,12 +159,9 @@ Outcome<CsvTable> CsvTable::parse(std::string_view text, const std::string& path
 }
 
 Outcome<CsvTable> CsvTable::load(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Problem{"csv.unreadable", path, "the file cannot be opened", "check the path and its permissions"};
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) return Problem{"csv.unreadable", path, "reading the file failed", "check the disk, or whether it is a folder"};
-  return parse(text.str(), path);
+  const Outcome<std::string> text = read_text_file(path, kMostTableBytes, "csv.unreadable");
+  if (!text) return text.problems();
+  return parse(*text, path);
 }
 
 }  // namespace cpfit

@@ -1,18 +1,13 @@
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "calibrate/read/csv.h"
 #include "calibrate/read/imported.h"
 #include "model/quantity/hash.h"
+#include "model/quantity/text_file.h"
 
 namespace cpfit {
 
 namespace {
-
-constexpr std::uintmax_t kLargestFile = 256u << 20;  // outputs and tables have a few MB; traces belong to `cpfit trace`
 
 Outcome<ImportedFile> unknown(const std::string& path, std::string_view text) {
   std::string what = "its content is none of the known formats";
@@ -64,19 +59,9 @@ Outcome<ImportedFile> import_text(const std::string& text, const std::string& pa
 }
 
 Outcome<ImportedFile> import_file(const std::string& path, const ImportHints& options) {
-  const auto refuse = [&](std::string reason, std::string repair) {
-    return Problem{"import.unreadable", path, std::move(reason), std::move(repair)};
-  };
-  std::error_code failure;
-  if (std::filesystem::is_directory(path, failure)) return refuse("this is a folder", "name files in it");
-  if (const std::uintmax_t size = std::filesystem::file_size(path, failure); !failure && size > kLargestFile)
-    return refuse("the file has more than 256 MiB", "traces are read by `cpfit trace`");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return refuse(std::string("it cannot be opened: ") + std::strerror(errno), "check the path");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return refuse("it cannot be read to its end", "check the disk");
-  return import_text(text, path, options);
+  const Outcome<std::string> text = read_text_file(path, kMostTableBytes, "import.unreadable");
+  if (!text) return text.problems();
+  return import_text(*text, path, options);
 }
 
 }  // namespace cpfit

@@ -60,7 +60,8 @@ bool looks_like_nvbandwidth(std::string_view text) {
 }
 
 Outcome<ImportedFile> read_nvbandwidth(const std::string& text, const std::string& path, const ImportHints& options) {
-  const Json root = Json::parse(text.substr(text.find('{')), nullptr, false);
+  const std::size_t begin = std::min(text.find('{'), text.size());
+  const Json root = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), nullptr, false);
   const auto found = root.find("nvbandwidth");
   if (root.is_discarded() || !root.is_object() || found == root.end() || !found->is_object()) {
     return Problem{"import.nvbandwidth", path, "this is not one whole JSON object",

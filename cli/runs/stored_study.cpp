@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 
 #include "cli/calibration_choice.h"
 #include "db/store/bundle_store.h"
 #include "db/store/calibration_store.h"
 #include "model/presets/embedded.h"
 #include "model/quantity/hash.h"
+#include "model/quantity/text_file.h"
 #include "model/rates/overlay.h"
 #include "model/recipe/scenario_files.h"
 
@@ -21,12 +21,13 @@ namespace {
 
 constexpr std::string_view kPresets = "presets/", kCalibration = "calibration ";
 
+/// Paths come from a database, whoever made it: devices and pipes are not opened.
 std::optional<std::string> file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return std::nullopt;
-  return text;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  Outcome<std::string> text = read_text_file(path, kMostTableBytes, "run.file");
+  if (!text) return std::nullopt;
+  return std::move(text).value();
 }
 
 /// The files that a run's scenario named, as they were: kept in the database, or on disk if they are still the same.

@@ -47,6 +47,11 @@ class DumpReader {
     if (bad != read->values.end()) nan_rows_.push_back(path);
     return std::move(read->values);
   }
+  /// A manifest that does not list the file, or not with the shape that its case has: nobody emitted that.
+  void contradicts(const std::string& path) {
+    problems_.push_back(
+        {"manifest.shape", folder_ + "/" + path, "the manifest contradicts itself about this tensor", "Emit the tensors again"});
+  }
   [[nodiscard]] const Problems& problems() const { return problems_; }
   [[nodiscard]] bool holds_nan(const std::string& path) const { return std::ranges::find(nan_rows_, path) != nan_rows_.end(); }
 
@@ -62,14 +67,19 @@ const ManifestFile* file_of(const Manifest& manifest, const std::string& path) {
 }
 
 /// The five tensors of CASE/`sub`. An lse that is not given is all zeros and not judged.
-AttentionTensors read_tensors(DumpReader& reader, const Manifest& manifest, const std::string& name, const char* sub,
+AttentionTensors read_tensors(DumpReader& reader, const Manifest& manifest, const Case& verified, const char* sub,
                               bool without_lse) {
+  const std::string& name = verified.name;
   AttentionTensors tensors;
   std::vector<double>* into[] = {&tensors.out, &tensors.lse, &tensors.dq, &tensors.dk, &tensors.dv};
   for (int i = 0; i < kTensorCount; ++i) {
     const auto tensor = static_cast<TensorName>(i);
-    const ManifestFile* expected = file_of(manifest, name + "/expected/" + name_of(tensor) + ".npy");
-    if (expected == nullptr) continue;
+    const std::string path = name + "/expected/" + std::string(name_of(tensor)) + ".npy";
+    const ManifestFile* expected = file_of(manifest, path);
+    if (expected == nullptr || expected->shape != shape_of(verified, tensor)) {
+      reader.contradicts(path);
+      continue;
+    }
     if (without_lse && tensor == TensorName::kLse) {
       into[i]->assign(static_cast<std::size_t>(expected->shape[0] * expected->shape[1]), 0.0);
       continue;
@@ -112,6 +122,10 @@ BlockReport judged_block(DumpReader& reader, const Manifest& manifest) {
   const std::string prefix = "block/expected/grad.";
   for (const ManifestFile& file : manifest.files) {
     if (!file.path.starts_with(prefix)) continue;
+    if (file.shape.size() != 2 || file.shape[0] < 1 || file.shape[1] < 1) {
+      reader.contradicts(file.path);
+      continue;
+    }
     const std::string name = file.path.substr(prefix.size(), file.path.size() - prefix.size() - std::string(".npy").size());
     const std::vector<double> truth = reader.array(file.path, file.shape);
     const std::vector<double> got = reader.array("block/got/grad." + name + ".npy", file.shape);
@@ -143,8 +157,8 @@ Outcome<CheckReport> check_tensors(const std::string& folder, const CheckRequest
       continue;
     }
     const std::size_t before = reader.problems().size();
-    const AttentionTensors got = read_tensors(reader, *manifest, name, "got", request.without_lse);
-    const AttentionTensors truth = read_tensors(reader, *manifest, name, "expected", false);
+    const AttentionTensors got = read_tensors(reader, *manifest, emitted.verified, "got", request.without_lse);
+    const AttentionTensors truth = read_tensors(reader, *manifest, emitted.verified, "expected", false);
     if (reader.problems().size() > before) continue;
     CheckedCase checked = judged_case(emitted, got, truth, request);
     for (int i = 0; i < kTensorCount; ++i) {

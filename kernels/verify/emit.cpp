@@ -47,23 +47,6 @@ class TensorFolder {
   std::vector<ManifestFile>& files_;
 };
 
-std::vector<std::int64_t> shape_of(const Case& verified, TensorName tensor) {
-  const Heads& heads = verified.heads;
-  switch (tensor) {
-    case TensorName::kOut:
-      return {verified.query_tokens, heads.q, heads.v_dim};
-    case TensorName::kLse:
-      return {verified.query_tokens, heads.q};
-    case TensorName::kDq:
-      return {verified.query_tokens, heads.q, heads.qk_dim};
-    case TensorName::kDk:
-      return {verified.key_tokens, heads.kv, heads.qk_dim};
-    case TensorName::kDv:
-      return {verified.key_tokens, heads.kv, heads.v_dim};
-  }
-  return {};
-}
-
 void write_layout(TensorFolder& folder, const std::string& prefix, const Case& verified) {
   const Layer layer = layer_of(verified);
   std::vector<std::int32_t> rows;

@@ -6,6 +6,7 @@
 
 #include "kernels/verify/npy.h"
 #include "model/quantity/hash.h"
+#include "model/quantity/text_file.h"
 
 namespace cpfit::kernels {
 
@@ -54,6 +55,23 @@ Manifest read_body(const Json& json, Problems& problems) {
 
 }  // namespace
 
+std::vector<std::int64_t> shape_of(const Case& verified, TensorName tensor) {
+  const Heads& heads = verified.heads;
+  switch (tensor) {
+    case TensorName::kOut:
+      return {verified.query_tokens, heads.q, heads.v_dim};
+    case TensorName::kLse:
+      return {verified.query_tokens, heads.q};
+    case TensorName::kDq:
+      return {verified.query_tokens, heads.q, heads.qk_dim};
+    case TensorName::kDk:
+      return {verified.key_tokens, heads.kv, heads.qk_dim};
+    case TensorName::kDv:
+      return {verified.key_tokens, heads.kv, heads.v_dim};
+  }
+  return {};
+}
+
 std::string manifest_json(const Manifest& manifest) {
   Json json;
   json["schema"] = kSchema;
@@ -79,11 +97,11 @@ Outcome<Manifest> parse_manifest(const std::string& text, const std::string& whe
   const auto unreadable = [&](const std::string& message) {
     return Problem{"manifest.format", where, message, "Take a folder that `cpfit verify emit` wrote"};
   };
-  Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || json.value("schema", "") != kSchema) return unreadable("this is no manifest of cpfit verify emit");
-  const std::string own = json.value(kOwnHash, "");
+  Json json = json_nesting(text) > kMostNesting ? Json() : Json::parse(text, nullptr, false);
+  if (!json.is_object() || json.value("schema", Json()) != kSchema) return unreadable("this is no manifest of cpfit verify emit");
+  const Json own = json.value(kOwnHash, Json());
   json.erase(kOwnHash);
-  if (sha256_hex(json.dump()) != own) {
+  if (Json(sha256_hex(json.dump())) != own) {
     return Problem{"manifest.changed", where, "the manifest was changed after it was written: its hash is another",
                    "Emit the tensors again and run what they ask for"};
   }

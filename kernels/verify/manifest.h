@@ -17,6 +17,9 @@ struct ManifestFile {
   std::string type;  // NumPy's
 };
 
+/// Of a tensor of a case as it is stored: tokens, heads, size of a head (lse: without).
+[[nodiscard]] std::vector<std::int64_t> shape_of(const Case& verified, TensorName tensor);
+
 struct ManifestCase {
   Case verified;
   std::array<ErrorFigures, kTensorCount> kernel;  // of the unsharded kernel, in the case's number type

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "model/cluster/cluster_spec.h"
 #include "model/cluster/topology_build.h"
 #include "model/quantity/text.h"
+#include "model/quantity/text_file.h"
 
 namespace cpfit {
 namespace {
@@ -369,12 +367,16 @@ std::string position(const std::string& where, const std::string& text, std::siz
 }  // namespace
 
 Outcome<Cluster> read_topology(const std::string& text, const std::string& where, std::int64_t nodes) {
+  if (json_nesting(text) > kMostNesting)
+    return Problem{"topology.syntax", where, "it is nested deeper than any topology file", "see docs/topology.md for the format"};
   json root;
   try {
     root = json::parse(text);
   } catch (const json::parse_error& error) {
     return Problem{"topology.syntax", position(where, text, error.byte), "this is not JSON",
                    "check for a missing comma, quote or bracket just before"};
+  } catch (const json::exception&) {  // a number beyond double: the library gives no position
+    return Problem{"topology.syntax", where, "a number is beyond what JSON readers hold", "write it smaller"};
   }
   Problems problems;
   const Place place(where + ": ", problems);
@@ -436,14 +438,9 @@ std::string write_topology(const Cluster& cluster) {
 }
 
 Outcome<Cluster> load_cluster(const std::string& path, std::int64_t nodes) {
-  if (std::filesystem::is_directory(path))
-    return Problem{"topology.unreadable", path, "this is a folder, not a topology file", "name a JSON file in it"};
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Problem{"topology.unreadable", path, "the topology file cannot be read", "check the path and its permissions"};
-  std::ostringstream text;
-  text << file.rdbuf();
-  return read_topology(text.str(), path, nodes);
+  const Outcome<std::string> text = read_text_file(path, kMostTableBytes, "topology.unreadable");
+  if (!text) return text.problems();
+  return read_topology(*text, path, nodes);
 }
 
 }  // namespace cpfit

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "model/quantity/text_file.h"
 #include "model/recipe/recipe_names.h"
 
 namespace cpfit::launch {
@@ -272,8 +273,9 @@ Outcome<Settings> read_toml(std::string_view text) {
 }
 
 Outcome<Settings> read_json(std::string_view text) {
-  const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
   Settings settings;
+  const bool deep = json_nesting(text) > kMostNesting;
+  const nlohmann::json parsed = deep ? nlohmann::json() : nlohmann::json::parse(text, nullptr, false);
   if (!parsed.is_object() || !flatten(parsed, "", settings, 0)) {
     return Problem{"launch.unreadable", "", "this is not a JSON object", "paste the whole configuration, braces included"};
   }

@@ -1,13 +1,11 @@
 #include "model/recipe/scenario.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "model/quantity/text.h"
+#include "model/quantity/text_file.h"
 #include "model/recipe/legality.h"
 #include "model/recipe/scenario_files.h"
 #include "model/recipe/scenario_sections.h"
@@ -18,8 +16,6 @@ namespace {
 
 using scenario::Reading;
 using scenario::Section;
-
-constexpr std::uintmax_t kMaxFile = 16u << 20;  // a scenario is text that a person wrote
 
 Outcome<toml::table> parsed(const std::string& text, const std::string& path) {
   try {
@@ -129,21 +125,9 @@ Outcome<Scenario> read_scenario(const std::string& text, const std::string& path
 }
 
 Outcome<Scenario> load_scenario(const std::string& path) {
-  const auto refuse = [&](std::string reason) {
-    return Problem{"scenario.unreadable", path, std::move(reason), "check the path"};
-  };
-  std::error_code failure;
-  if (std::filesystem::is_directory(path, failure)) return refuse("this is a folder, not a scenario file");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return refuse(fmt::format("the file cannot be opened: {}", std::strerror(errno)));
-  if (const std::uintmax_t size = std::filesystem::file_size(path, failure); !failure && size > kMaxFile) {
-    return refuse(fmt::format("the file has {}, a scenario is at most {}", print_bytes(Bytes(static_cast<double>(size))),
-                              print_bytes(Bytes(static_cast<double>(kMaxFile)))));
-  }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return refuse("the file cannot be read to its end");
-  return read_scenario(text, path);
+  const Outcome<std::string> text = read_text_file(path, kMostWrittenBytes, "scenario.unreadable");
+  if (!text) return text.problems();
+  return read_scenario(*text, path);
 }
 
 }  // namespace cpfit

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "model/quantity/text.h"
+#include "model/quantity/text_file.h"
 #include "model/recipe/scenario.h"
 
 namespace cpfit::scenario {
@@ -63,8 +62,8 @@ void Reading::remember(const std::string& file) {
     if (Outcome<std::string> text = given(file); text.ok()) inputs.emplace_back(file, std::move(text).value());
     return;
   }
-  std::ifstream stream(file, std::ios::binary);
-  inputs.emplace_back(file, std::string{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()});
+  if (Outcome<std::string> text = read_text_file(file, kMostTableBytes, "scenario.file"); text.ok())
+    inputs.emplace_back(file, std::move(text).value());
 }
 
 void Reading::report(const toml::node& node, std::string_view code, std::string message, std::string repair) {

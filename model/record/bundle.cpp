@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/quantity/hash.h"
+#include "model/quantity/text_file.h"
 
 namespace cpfit {
 
@@ -369,6 +370,7 @@ std::string bundle_id(const std::string& text) {
 }
 
 Outcome<Bundle> parse_bundle(const std::string& text, const std::string& where) {
+  if (json_nesting(text) > kMostNesting) return Problem{"bundle.syntax", where, "it is nested deeper than any bundle", kRepair};
   // The bytes first: what follows then reads only what an export wrote, or what somebody hashed on purpose.
   const std::size_t place = hash_place(text);
   if (place == std::string::npos)

@@ -143,15 +143,22 @@ void each_table(const toml::table& table, const char* key, Read read) {
 
 }  // namespace
 
-std::string calibration_id(const Calibration& c) { return sha256_hex(c.rates_toml + content_toml(c) + lists_toml(c)); }
+namespace {
+
+/// As they stand in a file: the last line has an end.
+std::string rates_text(const Calibration& c) {
+  return c.rates_toml.empty() || c.rates_toml.back() == '\n' ? c.rates_toml : c.rates_toml + '\n';
+}
+
+}  // namespace
+
+std::string calibration_id(const Calibration& c) { return sha256_hex(rates_text(c) + content_toml(c) + lists_toml(c)); }
 
 std::string calibration_toml(const Calibration& c) {
   std::string head = content_toml(c);
   text(head, "name", c.name);
   number(head, "created_unix_seconds", c.created_unix_seconds);
-  std::string rates = c.rates_toml;
-  if (!rates.empty() && rates.back() != '\n') rates += '\n';
-  return rates + "\n# What the rows above were fitted on.\n" + head + lists_toml(c);
+  return rates_text(c) + "\n# What the rows above were fitted on.\n" + head + lists_toml(c);
 }
 
 Outcome<Calibration> parse_calibration(const std::string& written, const std::string& where) {

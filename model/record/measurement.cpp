@@ -1,4 +1,5 @@
 #include "model/record/measurement.h"
+#include "model/quantity/text_file.h"
 
 #include <cerrno>
 #include <cmath>
@@ -7,7 +8,6 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace cpfit {
 
@@ -242,7 +242,7 @@ std::string measurement_json(const MeasurementFile& file) {
 }
 
 Outcome<MeasurementFile> parse_measurement(const std::string& text, const std::string& where) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = json_nesting(text) > kMostNesting ? Json() : Json::parse(text, nullptr, false);
   if (json.is_discarded()) {
     if (text.find(kFormat) == std::string::npos) return foreign(where, "this is no JSON");
     return Problem{"measurement.not_json", where, "this measurement is cut short or damaged: its JSON does not end",
@@ -268,14 +268,9 @@ Outcome<MeasurementFile> parse_measurement(const std::string& text, const std::s
 }
 
 Outcome<MeasurementFile> read_measurement(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) {
-    return Problem{"measurement.unreadable", path.string(), std::string("cannot be read: ") + std::strerror(errno),
-                   "Give a file that is there and may be read."};
-  }
-  return parse_measurement(std::move(text).str(), path.string());
+  const Outcome<std::string> text = read_text_file(path.string(), kMostTableBytes, "measurement.unreadable");
+  if (!text) return text.problems();
+  return parse_measurement(*text, path.string());
 }
 
 void write_measurement(const MeasurementFile& file, const std::filesystem::path& path) {

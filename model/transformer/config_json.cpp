@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "model/quantity/text_file.h"
 #include "model/transformer/architecture_check.h"
 #include "model/transformer/config_families.h"
 
@@ -331,12 +329,9 @@ Outcome<Architecture> read_config_json(std::string_view text, const std::string&
 }
 
 Outcome<Architecture> load_config_json(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (std::filesystem::is_directory(path) || !file) {
-    return Problem{"config.unreadable", path, "the file cannot be read", "give the path of a config.json"};
-  }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return read_config_json(text, path);
+  const Outcome<std::string> text = read_text_file(path, kMostWrittenBytes, "config.unreadable");
+  if (!text) return text.problems();
+  return read_config_json(*text, path);
 }
 
 std::vector<std::string> known_model_types() {

@@ -180,6 +180,11 @@ TEST(CalibrationRecord, ItsIdIsItsContentNotItsNameOrTime) {
   EXPECT_NE(calibration_id(other), one.id);
 }
 
+TEST(CalibrationRecord, AMissingEndOfLineIsNoOtherContent) {
+  const Calibration read = parse_calibration("version = \"a\"", "rates.toml").value();
+  EXPECT_EQ(parse_calibration(calibration_toml(read), "rates.toml")->id, read.id);
+}
+
 TEST(CalibrationRecord, NewerBrokenAndForeignFilesAreNamed) {
   std::string text = calibration_toml(calibration());
   text.replace(text.find("format_version = 1"), 18, "format_version = 9");

@@ -140,6 +140,10 @@ TEST(Nvbandwidth, TakesTheMedianPairAndHalvesBothWays) {
   EXPECT_EQ(import_text(text.substr(0, 200), "cut.json").problems().at(0).code, "import.unknown");
 }
 
+TEST(Nvbandwidth, ItsWordsWithoutABraceAreNoJson) {
+  EXPECT_EQ(import_text("\"nvbandwidth\" has \"testcases\"", "notes.txt").problems().at(0).code, "import.nvbandwidth");
+}
+
 TEST(FlashOutput, BothBenchmarksAndTheLanesFromTheRate) {
   ImportHints options;
   EXPECT_EQ(import_text("### headdim = 128, causal = True, seqlen = 1024 ###\nFav3 fwd: 0.1ms, 300 TFLOPS\n", "fa", options)

@@ -188,6 +188,35 @@ TEST(TopologyTrouble, IsNamed) {
   refuses({"topology", "show", "dgx-h100", "--cp", "100"}, {"--cp", "100 GPUs"});
 }
 
+TEST(EndlessFiles, AreRefused) {
+  if (!std::filesystem::exists("/dev/zero")) GTEST_SKIP() << "there is no /dev/zero";
+  const Folder folder;
+  const std::string scenario = folder.file("s.toml", small_scenario());
+  std::string named = small_scenario();
+  const std::string what = "preset = \"llama3-8b\"";
+  const std::string config = folder.file("c.toml", named.replace(named.find(what), what.size(), "config = \"/dev/zero\""));
+  for (const Words& words : std::vector<Words>{{"plan", "/dev/zero"},
+                                               {"topology", "show", "/dev/zero"},
+                                               {"launch", "--format", "torchtitan", "--read", "/dev/zero"},
+                                               {"ask", "documents", scenario, "--lengths", "/dev/zero"}})
+    refuses(words, {"/dev/zero", "more than"});
+  refuses({"plan", config}, {"c.toml:2:", "more than 16 MiB"});
+}
+
+TEST(NestedFiles, AreRefused) {
+  const Folder folder;
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  refuses({"topology", "show",
+           folder.file("t.json", R"({"schema":"cpfit-topology/1","base":"dgx-h100","set":{"nic_rate":)" + deep + "}}")},
+          {"t.json", "nested"});
+  refuses(
+      {"launch", "--format", "deepspeed", "--gpus", "8", "--read", folder.file("d.json", R"({"train_batch_size":)" + deep + "}")},
+      {"d.json", "JSON"});
+  refuses({"calibrate", "import", folder.file("m.json", R"({"format":"cpfit-measurement","format_version":)" + deep + "}")},
+          {"m.json"});
+  refuses({"runs", "import", "--db", folder / "a.sqlite", folder.file("b.json", R"({"cpfit_bundle":)" + deep + "}")}, {"b.json"});
+}
+
 TEST(ValidateTrouble, IsNamed) {
   const Folder folder;
   refuses({"validate", folder.file("u.csv", "a,b,c\n1,2,3\n")}, {"u.csv:1", "columns"});

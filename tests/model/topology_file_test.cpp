@@ -179,6 +179,13 @@ TEST(TopologyFile, WrittenGraphReadsBack) {
   }
 }
 
+TEST(TopologyFile, ANumberBeyondDoubleIsAProblem) {
+  const Outcome<Cluster> cluster =
+      read_topology(R"({"schema": "cpfit-topology/1", "base": "dgx-h100", "nodes": 1e400})", "f.json", 0);
+  ASSERT_FALSE(cluster);
+  EXPECT_EQ(cluster.problems().front().code, "topology.syntax");
+}
+
 TEST(TopologyFile, UnreadableFileIsAProblem) {
   const Outcome<Cluster> cluster = load_cluster("/nonexistent/cluster.json", 1);
   ASSERT_FALSE(cluster);

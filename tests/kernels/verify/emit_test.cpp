@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <filesystem>
 
@@ -162,6 +163,24 @@ TEST_F(EmittedFolder, ChangedInputsAndManifestsAreRefused) {
   EXPECT_THAT(first_problem(), HasSubstr("this is no manifest"));
   fs::remove(manifest);
   EXPECT_THAT(first_problem(), HasSubstr("there is no manifest.json"));
+}
+
+/// Whoever changes a manifest can make its hash right.
+TEST_F(EmittedFolder, AManifestThatContradictsItselfIsRefused) {
+  hand_back("causal");
+  const std::string path = folder_ + "/manifest.json";
+  Manifest manifest = parse_manifest(read_whole_file(path), "manifest").value();
+  const auto lse = std::ranges::find(manifest.files, "causal/expected/lse.npy", &ManifestFile::path);
+  ASSERT_NE(lse, manifest.files.end());
+  lse->shape = {64};
+  write_file(path, manifest_json(manifest));
+  CheckRequest without;
+  without.without_lse = true;
+  EXPECT_THAT(first_problem(without), HasSubstr("causal/expected/lse.npy: the manifest contradicts itself"));
+  write_file(path, R"({"schema": 7, "manifest_sha256": []})");
+  EXPECT_THAT(first_problem(), HasSubstr("this is no manifest"));
+  write_file(path, R"({"schema": "cpfit-verify/1", "cases": )" + std::string(100'000, '['));
+  EXPECT_THAT(first_problem(), HasSubstr("this is no manifest"));
 }
 
 TEST_F(EmittedFolder, TheBlockIsJudgedByParameter) {
