@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""kill -9 at random moments: of a sweep that writes a database, and of imports that write files and calibrations.
+
+  tests/stress/kill_test.py build/cli/cpfit [--kills 100] [--seed N] [--small]
+
+After every kill: the database is whole, everything that was committed before is there still, and the next run of the same command
+goes on from it; a file is what it was or what it becomes, never in between. --small: a search of a second, for ctest.
+"""
+
+import argparse
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True  # no folder beside the sources
+from children import fail, killed_after, need, os, random, rows, run, run_json, scenario, sound, tempfile, time
+
+FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "topology"
+CANDIDATES = "SELECT count(*) FROM candidate WHERE origin = 'search'"
+
+
+def measured(work):
+    begin = time.monotonic()
+    work()
+    return time.monotonic() - begin
+
+
+class Sweep:
+    """`plan --db`: killed, continued, and in the end the same result as one that nobody disturbed."""
+
+    def __init__(self, cpfit, folder, small):
+        self.cpfit, self.database = cpfit, os.path.join(folder, "sweep.sqlite")
+        self.words = [cpfit, "plan", scenario(folder, nodes=4 if small else 16), "--no-crossover", "--db", self.database]
+        self.undisturbed = os.path.join(folder, "undisturbed.sqlite")
+        self.seconds = measured(lambda: run(self.words[:-1] + [self.undisturbed]))
+        self.expected = rows(self.undisturbed, CANDIDATES)[0][0]
+        self.ship = rows(self.undisturbed, "SELECT recipe FROM run_candidate JOIN candidate ON id = candidate_id WHERE list = 'ship'")
+        self.kept, self.done = 0, 0
+
+    def killed(self, moment):
+        hit = killed_after(self.words, moment * self.seconds)
+        if not os.path.exists(self.database):
+            return hit
+        sound(self.database)
+        listed = run_json([self.cpfit, "runs", "list", "--db", self.database])["runs"]
+        done = [one for one in listed if one["status"] == "done"]
+        need(len(done) >= self.done, f"{self.done} runs were done, {len(done)} are")
+        need(len(listed) <= len(done) + 1, "a run was begun anew instead of continued")
+        for one in done:
+            need(one["candidates"] == self.expected, f"a finished run holds {one['candidates']} recipes of {self.expected}")
+        kept = sum(one["candidates"] for one in listed)
+        need(kept >= self.kept, f"{self.kept} recipes were stored, {kept} are")
+        self.kept, self.done = kept, len(done)
+        return hit
+
+    def finish(self):
+        run(self.words)
+        recipes = rows(self.database, "SELECT run_id, recipe FROM candidate WHERE origin = 'search'")
+        need(len(set(recipes)) == len(recipes), "a recipe was stored twice")
+        ships = rows(self.database, "SELECT recipe FROM run_candidate JOIN candidate ON id = candidate_id WHERE list = 'ship'")
+        need(ships and set(ships) == set(self.ship), f"another verdict after kills: {ships} instead of {self.ship}")
+        unfinished = rows(self.database, "SELECT count(*) FROM run WHERE status <> 'done'")[0][0]
+        need(unfinished == 0, "a run was left unfinished")
+
+
+class FileImport:
+    """A command that writes a file over an older one."""
+
+    def __init__(self, words, out):
+        self.words, self.out, self.old = words, out, b"what was there before\n"
+        self.seconds = measured(lambda: run(words))
+        with open(out, "rb") as file:
+            self.new = file.read()
+
+    def killed(self, moment):
+        with open(self.out, "wb") as file:
+            file.write(self.old)
+        hit = killed_after(self.words, moment * self.seconds)
+        with open(self.out, "rb") as file:
+            left = file.read()
+        need(left in (self.old, self.new), f"{self.out} is half-written: {len(left)} bytes of {len(self.new)}")
+        return hit
+
+    def finish(self):
+        run(self.words)
+
+
+class CalibrationImport:
+    """`calibrate fit --db`: the calibration is there whole, or not at all."""
+
+    def __init__(self, cpfit, folder, measured_file):
+        self.cpfit, self.folder, self.number = cpfit, folder, 0
+        self.database = os.path.join(folder, "calibrations.sqlite")
+        self.words = [cpfit, "calibrate", "fit", measured_file, "--name", "node", "--db"]
+        reference = os.path.join(folder, "reference.sqlite")
+        self.seconds = measured(lambda: run(self.words + [reference]))
+        self.whole = self.count(reference)
+
+    @staticmethod
+    def count(database):
+        tables = ("calibration", "calibration_source", "calibration_gap", "calibration_surface")
+        return [rows(database, f"SELECT count(*) FROM {table}")[0][0] for table in tables]
+
+    def killed(self, moment):
+        self.number += 1
+        database = os.path.join(self.folder, f"c{self.number}.sqlite")
+        hit = killed_after(self.words + [database], moment * self.seconds)
+        if os.path.exists(database):
+            sound(database)
+            run(self.words + [database])  # finishes what was cut off, a schema included
+            need(self.count(database) == self.whole, "a calibration is stored half, or twice")
+        return hit
+
+    def finish(self):
+        pass
+
+
+def nccl_tests_output(path):
+    """An output of all_reduce_perf as the tool prints it, its figures made up: alpha 20 us, 300 GB/s."""
+    lines = ["# nThread 1 nGpus 8 minBytes 1024 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 "
+             "validation: 1 graph: 0", "#", "# Using devices"]
+    lines += [f"#  Rank {rank:2} Group  0 Pid  {100 + rank} on  n0 device {rank:2} [0x{0x10 + rank:02x}] NVIDIA H100 80GB HBM3"
+              for rank in range(8)]
+    lines += ["#", "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+              "#wrong", "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)"]
+    for power in range(10, 31):
+        size = 1 << power
+        us = 20 + size * 1.75 / 300e3
+        algbw = size / us / 1e3
+        figures = f"{us:8.2f} {algbw:7.2f} {algbw * 1.75:7.2f}      0"
+        lines.append(f"{size:12} {size // 4:13} float     sum      -1 {figures} {figures}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n# Out of bounds values : 0 OK\n")
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cpfit")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--small", action="store_true")
+    arguments = parser.parse_args()
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="cpfit_kill_") as folder:
+        nodes = 1 if arguments.small else 8
+        plain = scenario(folder, nodes=nodes, model="llama3-8b", batch=8, name="plain.toml")
+        recipe = f"tp=2,cp=4,pp=1,dp={nodes},recompute=full"
+        topology, trace = os.path.join(folder, "t.json"), os.path.join(folder, "trace.json")
+        works = {
+            "sweep": Sweep(arguments.cpfit, folder, arguments.small),
+            "topology import": FileImport([arguments.cpfit, "topology", "import", str(FIXTURES / "slurm_tree.conf"), "--gpu",
+                                           "H100-SXM5-80GB", "--out", topology], topology),
+            "simulate --trace": FileImport([arguments.cpfit, "simulate", plain, "--recipe", recipe, "--fidelity", "timeline", "--trace",
+                                            trace], trace),
+            "calibrate fit": CalibrationImport(arguments.cpfit, folder, nccl_tests_output(os.path.join(folder, "ar.txt"))),
+        }
+        hits = dict.fromkeys(works, 0)
+        names = list(works)
+        tries = 0
+        while sum(hits.values()) < arguments.kills:
+            tries += 1
+            if tries > 4 * arguments.kills:
+                fail(f"only {sum(hits.values())} of {tries} programs lived long enough to be killed")
+            # Every second one is the sweep: it has the most moments.
+            name = names[0] if tries % 2 else names[1 + (tries // 2) % (len(names) - 1)]
+            hits[name] += works[name].killed(dice.uniform(0.0, 1.0))
+        for work in works.values():
+            work.finish()
+    print(", ".join(f"{name}: {count} kills" for name, count in hits.items()))
+    print(f"{sum(hits.values())} of {sum(hits.values())}: nothing finished was lost, nothing was half-written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
