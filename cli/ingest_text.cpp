@@ -67,6 +67,7 @@ std::string figures_table(const MeasuredJob& job) {
     const auto print = [&](double value) { return figure_text(measured.figure, value); };
     std::string name(name_of(measured.figure));
     if (measured.stage >= 0) name += fmt::format(", stage {}", measured.stage);
+    if (measured.stage < 0 && measured.rank >= 0) name += fmt::format(", rank {}", measured.rank);
     table.row({name, print(measured.median), measured.samples > 1 ? print(measured.low) : "",
                measured.samples > 1 ? print(measured.high) : "", std::to_string(measured.samples),
                predicted ? print(row.predicted) : "-", predicted ? print(row.low) : "", predicted ? print(row.high) : "",

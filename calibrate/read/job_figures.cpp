@@ -283,7 +283,7 @@ class Collector {
     add_exposed(RunFigure::kExposedSeconds, total);
     if (unknown > kUnknownShare * all) {
       job_.remarks.push_back(fmt::format(
-          "{}: {:.0f} % of its exposed communication is of process groups whose axis is not known: compared in all only",
+          "{}: {:.0f} % of its exposed communication is of process groups whose axis is not known: only its total is compared",
           trace.path, 100 * unknown / all));
       return;
     }

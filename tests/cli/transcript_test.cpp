@@ -48,12 +48,16 @@ TEST(Readme, EveryCommandRuns) {
   const std::string mine = folder.file("my.toml", read_file(example("llama3-8b-128k-1node")));
   const std::string recorded = folder.file(
       "kineto.json", R"([{"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv","pid":0,"tid":7,"ts":1.5,"dur":2,"args":{}}])");
+  std::string steps;
+  for (int i = 1; i <= 9; ++i) steps += " iteration " + std::to_string(i) + "/ 9 | elapsed time per iteration (ms): 49000.0 |\n";
+  const std::string log = folder.file("train.log", steps);
   const std::vector<Words> commands = readme_commands();
   ASSERT_GE(commands.size(), 5u) << "README.md shows how the program is called";
   for (Words words : commands) {
     for (std::string& word : words) {
       if (word == "my.toml") word = mine;
       if (word == "kineto.json.gz") word = recorded;
+      if (word == "train.log") word = log;
       if (word == "build/cpfit.sqlite") word = folder / "cpfit.sqlite";
       if (word == "my.html") word = folder / "my.html";
     }
