@@ -30,7 +30,7 @@ namespace {
 struct IngestArguments {
   std::vector<std::string> files;
   std::string scenario, recipe, calibration, database, measurements;
-  std::int64_t run = 0;
+  std::int64_t run = 0, show = 0;
   JobReading reading;
   bool list = false, json = false;
   [[nodiscard]] bool compares() const { return !scenario.empty() || run > 0; }
@@ -205,6 +205,23 @@ int list_jobs(const IngestArguments& arguments) {
   return kDone;
 }
 
+int show_job(const IngestArguments& arguments) {
+  const Outcome<MeasuredJob> job =
+      load_measured_job(open_store(arguments.database, {.access = StoreAccess::kRead}), MeasuredJobId{arguments.show});
+  if (!job.ok()) {
+    print_problems(job.problems());
+    return kBadInput;
+  }
+  if (arguments.json) {
+    Json row = job_json(*job);
+    row["stored"] = arguments.show;
+    print_json({{"jobs", Json::array({std::move(row)})}});
+  } else {
+    write_result(job_text(*job));
+  }
+  return kDone;
+}
+
 void print_jobs(const IngestArguments& arguments, const std::vector<MeasuredJob>& jobs, const std::vector<std::int64_t>& stored,
                 const std::optional<Written>& written) {
   if (arguments.json) {
@@ -227,6 +244,7 @@ void print_jobs(const IngestArguments& arguments, const std::vector<MeasuredJob>
 
 int run_ingest(const IngestArguments& arguments) {
   if (arguments.list) return list_jobs(arguments);
+  if (arguments.show > 0) return show_job(arguments);
   if (arguments.files.empty()) {
     print_problems({{"ingest.nothing", "", "no file to read", "name logs, traces, memory snapshots or tables, or --list"}});
     return kBadInput;
@@ -320,6 +338,9 @@ void add_ingest(CLI::App& app, int& exit_code) {
   command->add_option("--trace-steps", arguments->reading.trace_steps, "Steps that a trace without step marks holds")
       ->check(CLI::Range(1, 1'000'000));
   command->add_flag("--list", arguments->list, "List the measured jobs in --db")->needs(database);
+  command->add_option("--show", arguments->show, "Number of a measured job in --db to show again")
+      ->needs(database)
+      ->check(CLI::PositiveNumber);
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_ingest(*arguments); });
 }

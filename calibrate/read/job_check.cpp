@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 
 #include "calibrate/read/kernel_table.h"
 #include "model/launch/argument_dump.h"
@@ -47,6 +48,41 @@ class Checker {
             std::int64_t given, const char* repair) {
     if (!logged || *logged == given) return;
     problems.push_back({code, where, fmt::format("the job has {} {}, the prediction {}", *logged, what, given), repair});
+  }
+
+  /// Rules of one framework say nothing of another's job. Forks print Megatron's and DeepSpeed's lines too: only what cannot be
+  /// is refused.
+  void framework(const JobLog& log) {
+    const std::string& given = recipe_.framework;
+    const auto one_of = [&](std::initializer_list<std::string_view> prefixes) {
+      return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return given.starts_with(prefix); });
+    };
+    bool possible = true;
+    std::string_view name = "megatron-core";
+    switch (log.framework) {
+      case JobFramework::kTorchtitan:
+        possible = one_of({"torchtitan"});
+        name = "torchtitan";
+        break;
+      case JobFramework::kNanotron:
+        possible = one_of({"nanotron"});
+        name = "nanotron";
+        break;
+      case JobFramework::kDeepspeed:
+        possible = !one_of({"torchtitan", "nanotron", "megatron-core", "megatron-bridge", "nemo", "maxtext"});
+        name = "deepspeed-ulysses";
+        break;
+      case JobFramework::kBridge:
+        name = "megatron-bridge";
+        [[fallthrough]];
+      case JobFramework::kMegatron:
+        possible = !one_of({"torchtitan", "nanotron", "deepspeed", "maxtext", "llm-foundry"});
+        break;
+    }
+    if (possible) return;
+    problems.push_back({"ingest.other_framework", log.path,
+                        fmt::format("it is a job of {}, the prediction follows the rules of {}", name_of(log.framework), given),
+                        fmt::format("name them: --recipe \"...,framework={}\"", name)});
   }
 
   void facts(const JobLog& log) {
@@ -120,6 +156,11 @@ class Checker {
 Outcome<std::optional<Recipe>> recipe_in(const JobFiles& files, const Recipe& base) {
   for (const JobLog& log : files.logs) {
     if (log.facts.arguments.empty()) continue;
+    if (value_in(log.facts.arguments, "use_torch_fsdp2") == "True") {
+      return Problem{"ingest.unread_argument", log.path,
+                     "the job shards its states with PyTorch's FSDP2 (use_torch_fsdp2), which no rule set of Megatron follows",
+                     "nothing of this job can be compared with a recipe of Megatron"};
+    }
     Outcome<LaunchReading> reading = read_launch(LaunchFormat::kMegatron, launch_text_of(log.facts.arguments), log.facts.world);
     if (!reading.ok()) {
       Problems problems = reading.problems();
@@ -139,6 +180,7 @@ Outcome<std::optional<Recipe>> recipe_in(const JobFiles& files, const Recipe& ba
 Problems contradictions(const JobFiles& files, const Scenario& scenario, const Recipe& recipe) {
   Checker checker(scenario, recipe);
   for (const JobLog& log : files.logs) {
+    checker.framework(log);
     checker.facts(log);
     checker.gpu(log.path, log.facts.gpu);
   }

@@ -34,6 +34,7 @@ constexpr Row kSwitches[] = {{"bf16", "--bf16"},
                              {"tp_comm_overlap", "--tp-comm-overlap"},
                              {"use_distributed_optimizer", "--use-distributed-optimizer"},
                              {"use_megatron_fsdp", "--use-megatron-fsdp"},
+                             {"use_custom_fsdp", "--use-megatron-fsdp"},  // its name in older versions
                              {"overlap_grad_reduce", "--overlap-grad-reduce"},
                              {"overlap_param_gather", "--overlap-param-gather"},
                              {"use_tp_pp_dp_mapping", "--use-tp-pp-dp-mapping"},
@@ -89,7 +90,7 @@ std::string launch_text_of(const ArgumentDump& dump) {
   if (!value_in(dump, "fp8").empty()) {
     if (const std::string recipe = value_in(dump, "fp8_recipe"); !recipe.empty()) add("--fp8-recipe", recipe);
   }
-  if (value_in(dump, "use_megatron_fsdp") == "True") {
+  if (value_in(dump, "use_megatron_fsdp") == "True" || value_in(dump, "use_custom_fsdp") == "True") {
     if (const std::string strategy = value_in(dump, "data_parallel_sharding_strategy"); !strategy.empty())
       add("--data-parallel-sharding-strategy", strategy);
   }

@@ -145,6 +145,10 @@ TEST(JobCheck, TorchtitansMeshAndGpuAreHeldAgainstTheRecipe) {
   Scenario titan = scenario("sequence_length = 32768\nglobal_batch = 4\n");
   const Recipe right = *parse_recipe("tp=1,cp=2,pp=1,dp=4,framework=torchtitan,state_sharding=zero3", Recipe{});
   EXPECT_EQ(codes(contradictions(files, titan, right)), "");
+  Recipe rules = right;
+  rules.framework = "megatron-core";
+  EXPECT_EQ(codes(contradictions(files, titan, rules)), "ingest.other_framework");
+  EXPECT_EQ(codes(contradictions(logs("deepspeed.log"), titan, rules)).substr(0, 22), "ingest.other_framework");
   Recipe other = right;
   other.cp = 4;
   other.dp = 2;

@@ -121,6 +121,9 @@ TEST(Ingest, JobsAreStoredBesideTheirRunAndListed) {
   EXPECT_EQ(list["jobs"][1]["run"], 1);
   EXPECT_EQ(list["jobs"][1]["inside"], list["jobs"][1]["compared"]);
   EXPECT_EQ(list["jobs"][0]["compared"], 0);
+  const nlohmann::json shown = cpfit_json({"ingest", "--show", "1", "--db", database});
+  EXPECT_EQ(shown["jobs"][0], job);
+  EXPECT_EQ(cpfit({"ingest", "--show", "9", "--db", database}).exit_code, 2);
   EXPECT_EQ(cpfit({"ingest", log, "--run", "7", "--db", database}).exit_code, 2);
 }
 
