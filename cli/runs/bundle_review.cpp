@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/calibration_groups.h"
 #include "cli/runs/bundle_build.h"
 #include "cli/runs/bundle_evidence.h"
 #include "cli/runs/stored_study.h"
@@ -174,6 +175,7 @@ BundleReview review_bundle(const Bundle& bundle, const std::string& where) {
   }
   if (const std::string wrong = misplaced(bundle.mesh, now->mesh); !wrong.empty())
     review.refused.push_back({"bundle.mesh", where, wrong, kRepair});
+  for (std::string& warning : group_warnings(*study->calibration, scenario, *recipe)) review.notes.push_back(std::move(warning));
   EquivalenceReview equivalence = review_equivalence(bundle.equivalence, recipe->cp, where);
   place(std::move(equivalence.refused), "", review.refused);
   review.cases = equivalence.cases;

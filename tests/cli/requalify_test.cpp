@@ -265,6 +265,11 @@ TEST_F(Requalify, ACalibrationOfAnotherGroupShapeIsNeverUsedSilently) {
   const json study = requalified(0, "2");
   EXPECT_EQ(study["standing"], "current") << "the calibration of a file was kept beside the run";
   EXPECT_THAT(study["warnings"].dump(), HasSubstr("another group shape: tp"));
+  // It travels with its rates, and is warned of where it arrives.
+  ASSERT_EQ(cpfit({"runs", "export", "2", "--db", database(), "--out", folder_ / "b.json"}).exit_code, 0);
+  const json imported = cpfit_json({"runs", "import", folder_ / "b.json", "--db", folder_ / "c.db"});
+  EXPECT_EQ(imported["equal_bit_for_bit"], true);
+  EXPECT_THAT(imported["notes"].dump(), HasSubstr("another group shape: tp"));
 }
 
 TEST_F(Requalify, BundlesAreJudgedByWhatTheyCarry) {
