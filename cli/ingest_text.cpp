@@ -16,7 +16,7 @@ std::string figure_text(RunFigure figure, double value) {
   switch (figure) {
     case RunFigure::kTokensPerSecondPerGpu:
     case RunFigure::kTflopsPerGpu:
-      return fmt::format("{:.4g}", value);  // the figure's name is the unit
+      return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);  // the figure's name is the unit
     case RunFigure::kMfu:
       return percent(value);
     case RunFigure::kResidentBytes:
@@ -112,7 +112,7 @@ std::string job_text(const MeasuredJob& job) {
   if (!notes.empty()) out += heading("What it rests on") + "\n" + notes;
   if (!job.left_out.empty()) {
     constexpr std::size_t kShown = 12;
-    out += heading(fmt::format("Left out: {} steps", job.left_out.size())) + "\n";
+    out += heading(fmt::format("Left out: {} step{}", job.left_out.size(), job.left_out.size() == 1 ? "" : "s")) + "\n";
     for (std::size_t i = 0; i < std::min(kShown, job.left_out.size()); ++i) {
       const LeftOutStep& step = job.left_out[i];
       out += fmt::format("  iteration {} (line {}){}: {}\n", step.iteration, step.line,
