@@ -49,16 +49,18 @@ def run_json(words):
 
 
 def killed_after(words, seconds):
-    """Starts, waits, kills with SIGKILL. True when it was still alive then; else it must have ended well."""
+    """Starts, waits, kills with SIGKILL. None when it was still alive then; else it must have ended well: the seconds it took."""
+    begin = time.monotonic()
     child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         _, said = child.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         child.send_signal(signal.SIGKILL)
-        child.communicate()
-        return child.returncode == -signal.SIGKILL
+        _, said = child.communicate()
+        if child.returncode == -signal.SIGKILL:
+            return None
     need(child.returncode == 0, f"{' '.join(words)} ended with {child.returncode}: {said.decode()[-2000:]}")
-    return False
+    return time.monotonic() - begin
 
 
 def sound(database):
