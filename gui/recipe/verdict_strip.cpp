@@ -62,6 +62,7 @@ VerdictStrip::VerdictStrip(LiveEstimate& live, StudyDocument& document, QWidget*
   connect(&live_, &LiveEstimate::estimate_changed, this, &VerdictStrip::refresh);
   connect(&live_, &LiveEstimate::simulation_changed, this, &VerdictStrip::refresh);
   connect(&live_, &LiveEstimate::levers_changed, this, &VerdictStrip::refresh);
+  connect(&live_, &LiveEstimate::what_if_changed, this, &VerdictStrip::refresh);
   connect(&document_, &StudyDocument::baseline_changed, this, &VerdictStrip::refresh);
 }
 
@@ -162,7 +163,8 @@ void VerdictStrip::paintEvent(QPaintEvent*) {
     }
     painter.setFont(small);
     painter.setPen(t.muted);
-    painter.drawText(QRectF(area.left(), area.top(), area.width(), small_metrics.height()), Qt::AlignLeft, cell.caption);
+    painter.drawText(QRectF(area.left(), area.top(), area.width(), small_metrics.height()), Qt::AlignLeft,
+                     cell.mark.isEmpty() ? cell.caption : cell.caption + QStringLiteral("  ") + cell.mark);
     painter.setFont(big);
     painter.setPen(color_of_tone(t, cell.tone));
     const double value_top = area.top() + small_metrics.height();
@@ -204,7 +206,8 @@ void VerdictStrip::keyPressEvent(QKeyEvent* event) {
   if (count > 0 && (event->key() == Qt::Key_Left || event->key() == Qt::Key_Right)) {
     focused_ = std::clamp(focused_ + (event->key() == Qt::Key_Right ? 1 : -1), 0, count - 1);
     const VerdictCell& cell = cells_[static_cast<std::size_t>(focused_)];
-    setAccessibleDescription(cell.caption + QStringLiteral(": ") + cell.value + QStringLiteral(", ") + cell.note);
+    setAccessibleDescription(cell.caption + QStringLiteral(": ") + cell.value + QStringLiteral(", ") + cell.note +
+                             (cell.source.isEmpty() ? QString() : QStringLiteral(", ") + cell.source));
     update();
     return;
   }
@@ -228,7 +231,10 @@ bool VerdictStrip::event(QEvent* event) {
       if (!places[i].contains(help->pos())) continue;
       QToolTip::showText(
           help->globalPos(),
-          QStringLiteral("<p>%1</p>").arg((cells_[i].tip.isEmpty() ? cells_[i].note : cells_[i].tip).toHtmlEscaped()), this);
+          QStringLiteral("<p>%1%2</p>")
+              .arg(cells_[i].mark.isEmpty() ? QString() : QStringLiteral("%1 %2. ").arg(cells_[i].mark, cells_[i].source),
+                   (cells_[i].tip.isEmpty() ? cells_[i].note : cells_[i].tip).toHtmlEscaped()),
+          this);
       return true;
     }
     QToolTip::showText(help->globalPos(), QStringLiteral("<p>%1</p>").arg(headline_.toHtmlEscaped()), this);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <string_view>
 
 #include "gui/look/figures.h"
 
@@ -21,6 +23,22 @@ VerdictCell::Tone tone_of(Fit fit) {
       break;
   }
   return VerdictCell::Tone::kBad;
+}
+
+/// The weakest of the sources a figure rests on, of those named; all of them when none is named.
+void mark_source(VerdictCell& cell, const Estimate& estimate, std::initializer_list<std::string_view> of) {
+  bool assumed = false, fitted = false;
+  QStringList all;
+  for (const auto& [what, evidence] : estimate.sources) {
+    if (of.size() > 0 && std::ranges::find(of, what) == of.end()) continue;
+    assumed = assumed || evidence == "assumed";
+    fitted = fitted || evidence == "fitted";
+    all.append(text_of(what).replace(QLatin1Char('_'), QLatin1Char(' ')) + QLatin1Char(' ') + text_of(evidence));
+  }
+  cell.mark = assumed ? QStringLiteral("○") : fitted ? QStringLiteral("◐") : QStringLiteral("●");
+  cell.source = assumed ? tr("assumed") : fitted ? tr("fitted") : tr("measured");
+  if (!all.isEmpty())
+    cell.tip += (cell.tip.isEmpty() ? QString() : QStringLiteral(" ")) + tr("Sources: %1.").arg(all.join(QStringLiteral(", ")));
 }
 
 /// "59.2 of 79.2 GiB": one unit for both.
@@ -58,8 +76,9 @@ std::optional<double> hidden_share(const CpExposure& cp, const TimeBreakdown& ti
 
 Shown shown_candidate(const LiveEstimate& live) {
   if (!live.now().legal()) return {};
-  if (live.simulation_is_current()) return {&live.simulation()->now.candidate, true};
-  return {&*live.now().candidate, false};
+  if (live.what_if()) return {&live.what_if()->now.candidate, true, live.what_if_words()};
+  if (live.simulation_is_current()) return {&live.simulation()->now.candidate, true, {}};
+  return {&*live.now().candidate, false, {}};
 }
 
 std::vector<VerdictCell> verdict_cells(const Estimate& estimate, const Shown& shown, const std::optional<Baseline>& baseline) {
@@ -69,24 +88,28 @@ std::vector<VerdictCell> verdict_cells(const Estimate& estimate, const Shown& sh
   using Tone = VerdictCell::Tone;
   std::vector<VerdictCell> cells;
 
-  VerdictCell memory{"memory",
-                     tr("Memory, worst stage"),
-                     of_capacity(c.memory.device, c.verdict.capacity),
-                     {},
-                     {},
-                     false,
-                     tone_of(c.verdict.fit),
-                     {}};
+  const auto cell = [](const char* id, const QString& caption, const QString& value, const QString& note = {}) {
+    VerdictCell made;
+    made.id = QLatin1String(id);
+    made.caption = caption;
+    made.value = value;
+    made.note = note;
+    return made;
+  };
+  VerdictCell memory = cell("memory", tr("Memory, worst stage"), of_capacity(c.memory.device, c.verdict.capacity));
+  memory.tone = tone_of(c.verdict.fit);
   memory.note = estimate.design.recipe.pp > 1 ? tr("stage %1, in %2").arg(c.memory.stage).arg(text_of(name_of(c.memory.phase)))
                                               : tr("peak in %1").arg(text_of(name_of(c.memory.phase)));
   memory.tip = tr("Estimate %1, upper bound %2, of %3 a process can use. Source: the ledger's formulas (fitted allocator slack).")
                    .arg(bytes_text(c.memory.device), bytes_text(c.verdict.upper), bytes_text(c.verdict.capacity));
-  VerdictCell step{"step", tr("Step time"), time_text(c.time.step()), {}, {}, false, Tone::kPlain, {}};
-  step.note = shown.from_timeline ? tr("on the timeline") : tr("%1 to %2").arg(time_text(c.step_low), time_text(c.step_high));
+  VerdictCell step = cell("step", tr("Step time"), time_text(c.time.step()));
+  step.note = !shown.edited.isEmpty() ? tr("with %1").arg(shown.edited)
+              : shown.from_timeline   ? tr("on the timeline")
+                                      : tr("%1 to %2").arg(time_text(c.step_low), time_text(c.step_high));
   step.tip = tr("%1 tokens/s per GPU. 90 % interval: %2 to %3. Rates: %4.")
                  .arg(three_digits(c.tokens_per_second_per_gpu), time_text(c.step_low), time_text(c.step_high),
                       c.in_range ? tr("fitted, inside the measured range") : tr("fitted, outside the measured range"));
-  VerdictCell ring{"ring", tr("CP exchange"), {}, {}, {}, false, Tone::kPlain, {}};
+  VerdictCell ring = cell("ring", tr("CP exchange"), {});
   if (estimate.design.recipe.cp == 1) {
     ring.value = tr("none");
     ring.note = tr("CP 1: nothing to exchange");
@@ -105,18 +128,22 @@ std::vector<VerdictCell> verdict_cells(const Estimate& estimate, const Shown& sh
                         bytes_text(c.cp.bytes_sent_per_layer)) +
                (c.cp.crosses_node ? tr(" The ring leaves the node.") : QString());
   }
-  VerdictCell mfu{"mfu", tr("MFU"), share_text(c.mfu), tr("%1 tok/s per GPU").arg(three_digits(c.tokens_per_second_per_gpu)),
-                  {},    false,     Tone::kPlain,      {}};
+  VerdictCell mfu =
+      cell("mfu", tr("MFU"), share_text(c.mfu), tr("%1 tok/s per GPU").arg(three_digits(c.tokens_per_second_per_gpu)));
   mfu.tip =
       tr("Model FLOPs utilisation: attention counted causal half, head counted, dense peak. HFU %1.").arg(share_text(c.hfu));
-  VerdictCell limit{"limit",
-                    tr("Limited by"),
-                    limit_of(c.time).section(QStringLiteral(", "), 0, 0),
-                    limit_of(c.time).section(QStringLiteral(", "), 1),
-                    {},
-                    false,
-                    Tone::kPlain,
-                    {}};
+  VerdictCell limit = cell("limit", tr("Limited by"), limit_of(c.time).section(QStringLiteral(", "), 0, 0),
+                           limit_of(c.time).section(QStringLiteral(", "), 1));
+  memory.mark = QStringLiteral("◐");
+  memory.source = tr("fitted");
+  for (VerdictCell* timed : {&step, &mfu, &limit}) mark_source(*timed, estimate, {});
+  if (estimate.design.recipe.cp > 1) mark_source(ring, estimate, {"attention", "cp_links"});
+  if (!shown.edited.isEmpty()) {
+    for (VerdictCell* timed : {&step, &ring, &mfu, &limit}) {
+      timed->mark = QStringLiteral("✎");
+      timed->source = tr("with %1").arg(shown.edited);
+    }
+  }
   if (base != nullptr) {
     const Bytes bytes = c.memory.device - base->memory.device;
     const Seconds time = c.time.step() - base->time.step();
@@ -177,6 +204,7 @@ QString verdict_line(const Estimate& estimate, const Shown& shown, const std::op
     QString part = cell.caption + QStringLiteral(": ") + cell.value;
     if (!cell.note.isEmpty()) part += QStringLiteral(" (") + cell.note + QLatin1Char(')');
     if (!cell.delta.isEmpty()) part += tr(", %1 against the baseline").arg(cell.delta);
+    if (!cell.source.isEmpty()) part += QStringLiteral(" [%1]").arg(cell.source);
     parts.append(part);
   }
   if (!estimate.legal()) parts.append(verdict_headline(estimate, std::nullopt));

@@ -15,6 +15,8 @@ struct VerdictCell {
   QString caption;  // "Memory"
   QString value;    // "59.2 of 79.2 GiB"
   QString note;     // "stage 0, in loss"
+  QString mark;     // of its source: "●" measured, "◐" fitted, "○" assumed, "✎" edited
+  QString source;   // the mark as a word
   QString delta;    // against the baseline, signed; empty without one
   bool better = false;
   enum class Tone { kPlain, kGood, kWarn, kBad } tone = Tone::kPlain;
@@ -31,6 +33,7 @@ struct VerdictCell {
 struct Shown {
   const Candidate* candidate = nullptr;
   bool from_timeline = false;
+  QString edited;  // what was changed about the cluster for a try; empty: nothing
 };
 [[nodiscard]] Shown shown_candidate(const LiveEstimate& live);
 

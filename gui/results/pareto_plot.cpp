@@ -163,6 +163,7 @@ void ParetoPlot::draw_front() {
   }
   const double capacity = set.scenario->cluster.gpu.memory_usable.value() / kGiB;
   auto* line = new QCPItemStraightLine(plot_);
+  for (QCPItemPosition* point : {line->point1, line->point2}) point->setTypeY(QCPItemPosition::ptAxisRectRatio);
   line->point1->setCoords(capacity, 0.0);
   line->point2->setCoords(capacity, 1.0);
   line->setPen(QPen(t.bad, 1.6));
@@ -191,9 +192,8 @@ void ParetoPlot::fit() {
   // What does not fit at all may lie far away: the picture is of the devices' size.
   const double capacity = set.scenario->cluster.gpu.memory_usable.value() / kGiB;
   x1 = std::min(std::max(x1, capacity), std::max(2.0 * capacity, x0 * 1.2));
-  const double dx = std::max(1e-9, x1 - x0) * 0.06, dy = std::max(1e-9, y1 - y0) * 0.08;
-  plot_->xAxis->setRange(std::max(0.0, x0 - dx), x1 + dx);
-  plot_->yAxis->setRange(std::max(0.0, y0 - dy), y1 + dy);
+  show_span(*plot_->xAxis, x0, x1, 0.06);
+  show_span(*plot_->yAxis, y0, y1, 0.08);
   // The legend stands where the front is not: fast is low for times, high for rates.
   const bool low = result_fields()[book_.speed_field()].better == Better::kLess;
   plot_->axisRect()->insetLayout()->setInsetAlignment(0, Qt::AlignRight | (low ? Qt::AlignTop : Qt::AlignBottom));

@@ -57,6 +57,7 @@ Estimate Estimator::estimate(const Design& design, const std::optional<Candidate
     if (reason.ends_with(kNotAGainOfCp)) estimate.not_of_cp = reason;
   }
   const ScreenContext context = workbench.context(design.training());
+  estimate.sources = sources_of(context, design.recipe);
   const Outcome<ResolvedLayout> layout = resolve_layout(context.model, design.recipe);
   const MemoryCase at{context.model, design.training(), design.recipe, context.rules, context.cluster.gpu, *layout};
   for (std::int32_t stage = 0; stage < design.recipe.pp; ++stage) {

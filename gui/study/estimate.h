@@ -19,8 +19,9 @@ struct Estimate {
   Design design;
   Problems problems;  // why there is no candidate
   std::optional<Candidate> candidate;
-  std::vector<StageMemory> stages;      // (pp)
-  std::vector<MemoryVerdict> verdicts;  // (pp)
+  std::vector<StageMemory> stages;                           // (pp)
+  std::vector<MemoryVerdict> verdicts;                       // (pp)
+  std::vector<std::pair<std::string, std::string>> sources;  // "gemm" -> "fitted": what the times rest on
   std::string not_of_cp;  // the sentence of a fit that recompute, micro-batch … won against the control; empty: none
   [[nodiscard]] bool legal() const { return candidate.has_value(); }
 };

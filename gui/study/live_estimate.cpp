@@ -76,6 +76,7 @@ LiveEstimate::LiveEstimate(StudyDocument& document, Jobs& jobs, std::shared_ptr<
   });
   connect(&document_, &StudyDocument::opened_changed, this, [this] {
     simulation_.reset();
+    what_if_.reset();
     search_.reset();
     sweep_.reset();
     control_.reset();
@@ -139,8 +140,16 @@ void LiveEstimate::take_rates() {
   estimator_.set_rates(rates_);
 }
 
+void LiveEstimate::set_what_if(std::shared_ptr<const SimulatedStep> step, const QString& words) {
+  if (step == what_if_) return;
+  what_if_ = std::move(step);
+  what_if_words_ = words;
+  emit what_if_changed();
+}
+
 void LiveEstimate::react() {
   if (!document_.is_open()) return;
+  what_if_.reset();
   take_rates();
   simulation_trouble_.clear();
   jobs_.stop_channel(QStringLiteral("simulate"));

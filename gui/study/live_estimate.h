@@ -68,6 +68,12 @@ class LiveEstimate : public QObject {
   [[nodiscard]] const std::vector<Lever>& levers() const { return levers_; }
   [[nodiscard]] bool levers_are_current() const;
 
+  /// The step of this design with something about its cluster changed, as a try that the study does not take over; null: none is
+  /// tried. Another design ends it.
+  [[nodiscard]] const std::shared_ptr<const SimulatedStep>& what_if() const { return what_if_; }
+  [[nodiscard]] const QString& what_if_words() const { return what_if_words_; }  // "2 edited links"
+  void set_what_if(std::shared_ptr<const SimulatedStep> step, const QString& words);
+
   void simulate_now();
   /// Whether anything still runs for the current design.
   [[nodiscard]] bool is_busy() const;
@@ -80,6 +86,7 @@ class LiveEstimate : public QObject {
   void search_changed();
   void sweep_changed();
   void levers_changed();
+  void what_if_changed();
 
  private:
   void react();
@@ -105,6 +112,8 @@ class LiveEstimate : public QObject {
   QTimer quiet_, pause_;  // 30 ms of quiet start the simulation, 150 ms what concerns the question
   std::shared_ptr<const SimulatedStep> simulation_;
   QString simulation_trouble_;
+  std::shared_ptr<const SimulatedStep> what_if_;
+  QString what_if_words_;
   std::shared_ptr<const SearchAnswer> search_;
   std::shared_ptr<const Sweep> sweep_;
   std::optional<Candidate> control_;

@@ -7,6 +7,7 @@
 #include "sim/plan/explain.h"           // IWYU pragma: export
 #include "sim/plan/lengths.h"           // IWYU pragma: export
 #include "sim/plan/plan.h"              // IWYU pragma: export
+#include "sim/plan/sources.h"           // IWYU pragma: export
 #include "sim/plan/step_memory.h"       // IWYU pragma: export
 #include "sim/plan/step_timeline.h"     // IWYU pragma: export
 #include "sim/plan/study_rates.h"       // IWYU pragma: export

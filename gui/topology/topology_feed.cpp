@@ -114,6 +114,7 @@ void TopologyFeed::tryEdits(const LinkEdits& edits) {
   if (!study) return;
   if (edits.empty()) {
     jobs_.stop_channel(kWhatIfChannel);
+    live_.set_what_if(nullptr, {});
     return show(study);
   }
   const Outcome<Cluster> cluster = edited_cluster(study->design.scenario->cluster, edits);
@@ -126,9 +127,11 @@ void TopologyFeed::tryEdits(const LinkEdits& edits) {
   jobs_.start(
       kWhatIfChannel, edits.size() == 1 ? tr("What if: 1 edited link") : tr("What if: %1 edited links").arg(edits.size()),
       [design, rates = study->rates](const std::atomic<bool>&) -> std::any { return simulate(design, rates); },
-      [this, study](const std::any& result) {
+      [this, study, count = edits.size()](const std::any& result) {
         const auto& simulated = std::any_cast<const std::shared_ptr<const SimulatedStep>&>(result);
         show(simulated);
+        if (study == live_.simulation() && live_.simulation_is_current())
+          live_.set_what_if(simulated, count == 1 ? tr("1 edited link") : tr("%1 edited links").arg(count));
         const Seconds step = simulated->now.candidate.time.step();
         const QString sentence = tr("With the edited links the step takes %1, %2 against the study.")
                                      .arg(time_text(step), signed_time(step - study->now.candidate.time.step()));

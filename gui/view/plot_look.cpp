@@ -2,6 +2,9 @@
 
 #include <qcustomplot.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include <QPicture>
 
 #include "gui/look/color_tokens.h"
@@ -46,6 +49,25 @@ void show_tokens(QCPAxis& axis, std::int64_t shortest, std::int64_t longest) {
     ticker->addTick(static_cast<double>(tokens), tokens_text(tokens));
   axis.setTicker(ticker);
   axis.setRange(static_cast<double>(shortest), static_cast<double>(longest));
+}
+
+void show_span(QCPAxis& axis, double low, double high, double rim) {
+  constexpr double kDecade = 10.0;
+  if (low <= 0.0 || high < kDecade * low) {
+    const double beside = std::max(1e-9, high - low) * rim;
+    axis.setScaleType(QCPAxis::stLinear);
+    axis.setTicker(QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
+    axis.setRange(std::max(0.0, low - beside), high + beside);
+    return;
+  }
+  const double beside = std::pow(high / low, rim);
+  const QSharedPointer<QCPAxisTickerText> ticker(new QCPAxisTickerText);
+  for (double decade = std::pow(kDecade, std::floor(std::log10(low))); decade <= high * beside; decade *= kDecade) {
+    for (const double step : {1.0, 2.0, 5.0}) ticker->addTick(decade * step, QString::number(decade * step, 'g', 4));
+  }
+  axis.setScaleType(QCPAxis::stLogarithmic);
+  axis.setTicker(ticker);
+  axis.setRange(low / beside, high * beside);
 }
 
 void paint_plot(QCustomPlot& plot, QPainter& painter) {

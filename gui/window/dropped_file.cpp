@@ -69,4 +69,17 @@ FileNature nature_of_file(const QString& path) {
   return nature_of(file.read(kHeadBytes), name);
 }
 
+QString recipe_in_text(const QString& text) {
+  const QString option = QStringLiteral("--recipe");
+  if (const qsizetype at = text.indexOf(option); at >= 0) {
+    QString rest = text.mid(at + option.size());
+    while (!rest.isEmpty() && (rest.front().isSpace() || rest.front() == QLatin1Char('='))) rest.remove(0, 1);
+    if (rest.isEmpty()) return {};
+    const QChar quote = rest.front();
+    if (quote == QLatin1Char('"') || quote == QLatin1Char('\'')) return rest.mid(1).section(quote, 0, 0);
+    return rest.section(QLatin1Char(' '), 0, 0).trimmed();
+  }
+  return text.trimmed().section(QLatin1Char('\n'), 0, 0).trimmed();
+}
+
 }  // namespace cpfit::gui

@@ -20,4 +20,7 @@ inline constexpr qint64 kHeadBytes = 65536;
 /// Reads the head; an unreadable file is kUnknown with the system's reason.
 [[nodiscard]] FileNature nature_of_file(const QString& path);
 
+/// The recipe that a copied text speaks of: what stands behind --recipe of a command line, else its first line.
+[[nodiscard]] QString recipe_in_text(const QString& text);
+
 }  // namespace cpfit::gui

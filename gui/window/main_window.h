@@ -100,6 +100,7 @@ class MainWindow : public QMainWindow {
   void copy_command();
   void save(bool ask);
   void pin_baseline();
+  void paste_recipe(const QString& text);
   void toggle_only_this();
   void step_dock(int by);
   // export_report.cpp

@@ -18,6 +18,7 @@
 #include "gui/view/export_view.h"
 #include "gui/view/study_view.h"
 #include "gui/window/command_palette.h"
+#include "gui/window/dropped_file.h"
 #include "gui/window/layouts.h"
 #include "gui/window/main_window.h"
 
@@ -66,6 +67,13 @@ void MainWindow::add_edit_actions() {
   add({"edit.copy", edit, tr("&Copy view"), "Ctrl+C", tr("What has the focus: a table with headers and units, else a picture"),
        false, true},
       [this] { copy_focused(); });
+  add({"edit.copy_recipe", edit, tr("Copy r&ecipe"), "", tr("Every choice of the recipe, as --recipe takes it")}, [this] {
+    QApplication::clipboard()->setText(text_of(to_complete_text(document_.design().recipe)));
+    say(tr("Copied: %1").arg(QApplication::clipboard()->text()));
+  });
+  add({"edit.paste_recipe", edit, tr("&Paste recipe"), "Ctrl+Shift+V",
+       tr("The recipe that was copied, also out of a command line; what it does not name stays")},
+      [this] { paste_recipe(QApplication::clipboard()->text()); });
   add({"edit.reset", edit, tr("Reset &recipe"), "", tr("Back to the recipe the study opened with")}, [this] {
     Design opened = document_.opened();
     opened.calibration = document_.design().calibration;
@@ -147,8 +155,8 @@ void MainWindow::update_actions() {
   const QString illegal = !no_study.isEmpty()   ? no_study
                           : live_.now().legal() ? QString()
                                                 : tr("the recipe is not legal: Problems says why");
-  for (const char* id :
-       {"file.start", "file.save_as", "file.report", "run.sweep", "view.only", "view.next", "view.previous", "layout.reset"})
+  for (const char* id : {"file.start", "file.save_as", "file.report", "edit.copy_recipe", "edit.paste_recipe", "run.sweep",
+                         "view.only", "view.next", "view.previous", "layout.reset"})
     actions_.set_reason(QLatin1String(id), no_study);
   for (const ActionSpec& spec : actions_.specs()) {
     if (spec.id.startsWith(QLatin1String("show.")) || spec.id.startsWith(QLatin1String("layout.")))
@@ -244,6 +252,19 @@ void MainWindow::copy_command() {
   if (view == nullptr) return;
   QApplication::clipboard()->setText(view->command());
   say(tr("Copied: %1").arg(view->command()));
+}
+
+void MainWindow::paste_recipe(const QString& text) {
+  if (!document_.is_open()) return;
+  const QString recipe = recipe_in_text(text);
+  const Outcome<Recipe> read = parse_recipe(to_std(recipe), document_.design().recipe);
+  if (recipe.isEmpty() || !read.ok()) {
+    say(recipe.isEmpty() ? tr("Nothing that could be a recipe was copied: tp=2,cp=4,pp=1,dp=1")
+                         : tr("What was copied is no recipe: %1").arg(sentence_of(read.problems().front())),
+        true);
+    return;
+  }
+  document_.set_recipe(*read, tr("Paste recipe"));
 }
 
 void MainWindow::pin_baseline() {

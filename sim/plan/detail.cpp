@@ -1,6 +1,7 @@
 #include "sim/plan/detail.h"
 
 #include "sim/plan/link_loads.h"
+#include "sim/plan/sources.h"
 #include "sim/screen/attention_cost.h"
 #include "sim/screen/real_tokens.h"
 
@@ -22,7 +23,8 @@ std::string name_of_evidence(Evidence evidence) {
   return "assumed";
 }
 
-/// Evidence behind the surfaces a recipe's figures rest on, from one evaluation of each.
+}  // namespace
+
 std::vector<std::pair<std::string, std::string>> sources_of(const ScreenContext& context, const Recipe& recipe) {
   const operators::RankShape shape = operators::rank_shape(context, recipe);
   const auto tokens = static_cast<std::int64_t>(shape.tokens);
@@ -51,8 +53,6 @@ std::vector<std::pair<std::string, std::string>> sources_of(const ScreenContext&
   }
   return sources;
 }
-
-}  // namespace
 
 CandidateDetail detail_of(Workbench& bench, const Training& training, const Candidate& candidate) {
   CandidateDetail detail;

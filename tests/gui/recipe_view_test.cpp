@@ -221,6 +221,39 @@ TEST_F(Panel, TheVerdictHasItsFiveAnswersAndTheDifference) {
   EXPECT_TRUE(verdict.cells()[1].better);
 }
 
+TEST_F(Panel, EveryNumberOfTheVerdictSaysWhatItRestsOn) {
+  for (const VerdictCell& cell : verdict.cells()) EXPECT_FALSE(cell.source.isEmpty()) << cell.id.toStdString();
+  EXPECT_TRUE(verdict.cells()[1].tip.contains("attention fitted")) << verdict.cells()[1].tip.toStdString();
+  Estimate estimate = live.now();
+  for (auto& [what, evidence] : estimate.sources) evidence = "fitted";
+  EXPECT_EQ(verdict_cells(estimate, shown_candidate(live), std::nullopt)[1].mark, QString::fromUtf8("◐"));
+  for (auto& [what, evidence] : estimate.sources) evidence = what == "cp_links" ? "assumed" : "measured";
+  const std::vector<VerdictCell> cells = verdict_cells(estimate, shown_candidate(live), std::nullopt);
+  EXPECT_EQ(cells[1].mark, QString::fromUtf8("○")) << "the weakest of what a step rests on";
+  EXPECT_EQ(cells[2].mark, QString::fromUtf8("○"));
+  for (auto& [what, evidence] : estimate.sources) evidence = "measured";
+  EXPECT_EQ(verdict_cells(estimate, shown_candidate(live), std::nullopt)[1].mark, "●");
+  EXPECT_TRUE(verdict_line(live.now(), shown_candidate(live), std::nullopt).contains("[fitted]"));
+}
+
+TEST_F(Panel, ATryOfTheClusterReachesTheVerdictAndEndsWithTheNextEdit) {
+  ASSERT_TRUE(QTest::qWaitFor([&] { return live.simulation_is_current(); }, 60'000));
+  auto slower = std::make_shared<SimulatedStep>(*live.simulation());
+  slower->now.candidate.time.exposed_cp += Seconds(1.0);
+  const QString before = verdict.cells()[1].value;
+  live.set_what_if(slower, "2 edited links");
+  EXPECT_NE(verdict.cells()[1].value, before);
+  EXPECT_EQ(verdict.cells()[1].note, "with 2 edited links");
+  EXPECT_EQ(verdict.cells()[1].mark, "✎");
+  EXPECT_EQ(verdict.cells()[0].mark, "◐") << "memory does not change with links";
+  live.set_what_if(nullptr, {});
+  EXPECT_EQ(verdict.cells()[1].value, before);
+  live.set_what_if(slower, "2 edited links");
+  ASSERT_TRUE(document.set_value("micro_batch", "2").empty());
+  EXPECT_EQ(live.what_if(), nullptr);
+  EXPECT_NE(verdict.cells()[1].mark, "✎");
+}
+
 TEST_F(Panel, TheVerdictsNumbersRevealTheirPlaceByKeyboard) {
   QSignalSpy reveal(&verdict, &VerdictStrip::reveal);
   verdict.setFocus();

@@ -26,6 +26,7 @@
 #include "gui/results/result_table.h"
 #include "gui/results/results_view.h"
 #include "gui/view/frozen_columns.h"
+#include "gui/view/plot_look.h"
 
 namespace cpfit::gui {
 namespace {
@@ -330,6 +331,18 @@ TEST_F(ResultViews, AFilterIsTypedShownAsAChipAndTakenAway) {
   EXPECT_GE(view.book().rows().rows.size(), all);
   view.filter_bar()->front_only()->click();
   EXPECT_EQ(view.book().rows().rows.size(), view.book().rows().front.size());
+}
+
+TEST(Spans, AreLogarithmicFromADecadeOn) {
+  QCustomPlot plot;
+  show_span(*plot.xAxis, 3.0, 29.0, 0.1);
+  EXPECT_EQ(plot.xAxis->scaleType(), QCPAxis::stLinear);
+  EXPECT_NEAR(plot.xAxis->range().lower, 0.4, 1e-9);
+  show_span(*plot.xAxis, 3.0, 300.0, 0.1);
+  EXPECT_EQ(plot.xAxis->scaleType(), QCPAxis::stLogarithmic);
+  EXPECT_NEAR(plot.xAxis->range().upper, 300.0 * std::pow(100.0, 0.1), 1e-6);
+  show_span(*plot.xAxis, 0.0, 300.0, 0.1);
+  EXPECT_EQ(plot.xAxis->scaleType(), QCPAxis::stLinear) << "zero has no logarithm";
 }
 
 TEST_F(ResultViews, AFilterIsKeptTakenAgainAndForgotten) {

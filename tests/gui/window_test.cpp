@@ -362,6 +362,33 @@ TEST_F(Window, ABaselineIsPinnedAndTheDifferenceShown) {
   EXPECT_TRUE(window.verdict()->cells()[0].delta.isEmpty());
 }
 
+TEST(CopiedRecipes, AreFoundInCommandLinesAndAlone) {
+  EXPECT_EQ(recipe_in_text("cpfit simulate \"a.toml\" --recipe \"tp=2,cp=4\" --db x"), "tp=2,cp=4");
+  EXPECT_EQ(recipe_in_text("cpfit simulate a.toml --recipe='tp=1'"), "tp=1");
+  EXPECT_EQ(recipe_in_text("--recipe tp=8 --json"), "tp=8");
+  EXPECT_EQ(recipe_in_text("  tp=2,cp=2 \nmore"), "tp=2,cp=2");
+  EXPECT_EQ(recipe_in_text("--recipe"), "");
+  EXPECT_EQ(recipe_in_text(""), "");
+}
+
+TEST_F(Window, ARecipeIsCopiedAndPastedAndNonsenseIsASentence) {
+  open();
+  window.actions_table().find("edit.copy_recipe")->trigger();
+  const QString copied = QApplication::clipboard()->text();
+  const Recipe before = window.document().design().recipe;
+  ASSERT_TRUE(window.document().set_value("micro_batch", "4").empty());
+  window.actions_table().find("edit.paste_recipe")->trigger();
+  EXPECT_EQ(window.document().design().recipe, before) << copied.toStdString();
+  window.document().undo().undo();
+  EXPECT_EQ(window.document().design().recipe.micro_batch, 4) << "one undo step";
+  for (const char* nonsense : {"", "tp=many", "a poem"}) {
+    QApplication::clipboard()->setText(QString::fromLatin1(nonsense));
+    window.actions_table().find("edit.paste_recipe")->trigger();
+    EXPECT_TRUE(window.said().contains("recipe")) << nonsense;
+    EXPECT_EQ(window.document().design().recipe.micro_batch, 4);
+  }
+}
+
 TEST_F(Window, TheCommandIsCopied) {
   open();
   window.dock("memory")->raise();
