@@ -108,19 +108,26 @@ void read_nanotron_sweep(const Row& row, Reading& reading) {
   run.group = rate && *rate < kSickRate ? "sick node" : recipe.pp > 1 && !repaired ? "before pipeline repair" : "healthy";
 
   if (recipe.tp > 1) {
-    // Measured latency of that cluster: 4.6 ms per layer and micro-batch, and on several nodes in state B 0.27 ms more per ring
-    // step of each of ten collectives (accuracy_notes 4).
-    const bool several_nodes = run.gpus > 8;
-    run.layer_floor = state_a || !several_nodes ? milliseconds(4.6) : milliseconds(4.5 + 2.7 * (recipe.tp - 1));
-    run.conditions.push_back(fmt::format("measured floor of {:.1f} ms per layer and micro-batch", run.layer_floor.value() * 1e3));
+    // Measured on that cluster, read off the rows that compute least: the host's time per layer and micro-batch, half of it for
+    // forward; in state B on several nodes more of it, and 0.215 ms within a node or 0.275 ms between nodes for every ring step
+    // of ten collectives, four of them in forward (accuracy_notes 4 has the same with one latency).
+    const bool slow_steps = !state_a && run.gpus > 8;
+    const double host = slow_steps ? 6.1 : 4.6;
+    const double ring = slow_steps ? (recipe.tp > 8 ? 0.275 : 0.215) * (recipe.tp - 1) : 0.0;
+    run.forward_floor = milliseconds(host / 2 + 4 * ring);
+    run.backward_floor = milliseconds(host / 2 + 6 * ring);
+    run.conditions.push_back(fmt::format("measured floor of {:.1f} ms per layer and micro-batch", host + 10 * ring));
   }
   if (state_a && recipe.tp > 8) {
     // Tensor parallelism across nodes: ten ring collectives per layer, 0.7 of them exposed, 65 us per ring step between nodes
     // (accuracy_notes 4). State B's floor above contains its own.
-    const double per_layer = 10 * 0.7 * 65e-6 * (recipe.tp - 1);
-    const std::int32_t most = *std::max_element(recipe.stage_layout.layers.begin(), recipe.stage_layout.layers.end());
-    run.extra_seconds += per_layer * most * static_cast<double>(micro_batches + recipe.pp - 1);
-    run.conditions.push_back(fmt::format("ring steps between nodes: {:.1f} ms per layer and micro-batch", per_layer * 1e3));
+    run.layer_latency = Seconds(10 * 0.7 * 65e-6 * (recipe.tp - 1));
+    run.conditions.push_back(
+        fmt::format("ring steps between nodes: {:.1f} ms per layer and micro-batch", run.layer_latency.value() * 1e3));
+  }
+  if (const auto gather = row.number("ag_intranode"); gather && recipe.tp > 1) {
+    run.domain_rate = gb_per_s(*gather);
+    run.conditions.push_back(fmt::format("all-gather bus rate within a node of this job, measured: {:.0f} GB/s", *gather));
   }
   if (recipe.pp > 1 && !repaired) {
     // The unrepaired pipeline polls its metadata messages every 0.1 s; measured per micro-batch (accuracy_notes 4).
@@ -163,7 +170,8 @@ void read_vtrain(const Row& row, Reading& reading) {
   draft.run.conditions.push_back("attention kernel: none fused, as in Megatron-DeepSpeed of that time");
   // With one sequence per micro-batch a layer takes the same time at hidden 1024 and 2048 and at tp 1, 2 and 4: host launches of
   // that eager software, forward, recompute and backward. Read off the table's own single-node rows.
-  draft.run.layer_floor = milliseconds(3.5);
+  draft.run.forward_floor = milliseconds(3.5 / 4);  // as the work is: forward, its recompute and twice as much
+  draft.run.backward_floor = milliseconds(3.5 * 3 / 4);
   draft.run.conditions.push_back("measured floor of 3.5 ms per layer and micro-batch");
   draft.measure(Metric::kStepSeconds, row.number("step_time_s"));
   draft.run.group = std::string(row.text("set"));

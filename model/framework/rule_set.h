@@ -14,6 +14,10 @@
 namespace cpfit {
 
 enum class AttentionBackend : std::uint8_t { kCudnn, kFlash2, kFlash3, kUnfused };
+/// What overlap_tp does. User buffers: a ring gather passes under all but one of tp pieces of the product that needs it, a
+/// scatter in four chunks under its product. Own shard: a gather passes under the product of the rank's own shard, one piece of
+/// tp, which needs no gathered input; nothing hides a scatter in forward.
+enum class TpOverlap : std::uint8_t { kNone, kUserBuffers, kOwnShard };
 enum class DkvWire : std::uint8_t { kNominal, kFp32 };  // dtype of dKV on the ring
 enum class RingBuffers : std::uint8_t {
   kAllSteps,
@@ -105,12 +109,14 @@ struct RuleSet {
   AttentionBackend attention_backend = AttentionBackend::kCudnn;  // Hopper
   AttentionBackend attention_backend_ampere = AttentionBackend::kFlash2;
   AttentionBackend attention_backend_blackwell = AttentionBackend::kCudnn;
-  bool fused_elementwise = true;            // fused norms/activation/rope, else eager (x3 traffic)
-  double elementwise_traffic_factor = 1.0;  // traffic over that of such kernels: copies between them
-  double dp_exposed_share = 0.37;           // of RS + AG when overlapped, beyond what does not fit
-  Bytes grad_bucket = Bytes(256e6);         // of a collective that reduces gradients; at least grad_bucket_per_rank a rank
-  Bytes grad_bucket_per_rank;               // Megatron: 1 M elements, so that a bucket outlasts its ring's latency
-  bool tp_overlap_available = true;
+  bool fused_elementwise = true;         // fused norms/activation/rope, else eager (x3 traffic)
+  double residual_traffic_factor = 1.0;  // these three: traffic of norms and residual additions, of RoPE with the copies of
+  double rope_traffic_factor = 1.0;      //   q, k, v around it, of the activation function over that of fused kernels
+  double activation_traffic_factor = 1.0;
+  double dp_exposed_share = 0.37;    // of RS + AG when overlapped, beyond what does not fit
+  Bytes grad_bucket = Bytes(256e6);  // of a collective that reduces gradients; at least grad_bucket_per_rank a rank
+  Bytes grad_bucket_per_rank;        // Megatron: 1 M elements, so that a bucket outlasts its ring's latency
+  TpOverlap tp_overlap = TpOverlap::kUserBuffers;
   bool tp_backward_async = true;                    // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
   double pp_exposed_share = 0.7;                    // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
   bool fp8_param_gather = false;                    // primary weights are FP8 (no BF16 copy) and gathered in one byte

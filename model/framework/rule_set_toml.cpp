@@ -21,6 +21,8 @@ constexpr Word<AttentionBackend> kBackends[] = {{"cudnn", AttentionBackend::kCud
                                                 {"flash2", AttentionBackend::kFlash2},
                                                 {"flash3", AttentionBackend::kFlash3},
                                                 {"unfused", AttentionBackend::kUnfused}};
+constexpr Word<TpOverlap> kTpOverlaps[] = {
+    {"none", TpOverlap::kNone}, {"user_buffers", TpOverlap::kUserBuffers}, {"own_shard", TpOverlap::kOwnShard}};
 constexpr Word<DkvWire> kWires[] = {{"nominal", DkvWire::kNominal}, {"fp32", DkvWire::kFp32}};
 constexpr Word<RingBuffers> kBuffers[] = {{"all_steps", RingBuffers::kAllSteps}, {"two_slots", RingBuffers::kTwoSlots}};
 constexpr Word<KvExchange> kExchanges[] = {{"ring", KvExchange::kRing}, {"all_gather_once", KvExchange::kAllGatherOnce}};
@@ -49,6 +51,10 @@ std::span<const Word<E>> words();
 template <>
 std::span<const Word<AttentionBackend>> words() {
   return kBackends;
+}
+template <>
+std::span<const Word<TpOverlap>> words() {
+  return kTpOverlaps;
 }
 template <>
 std::span<const Word<DkvWire>> words() {
@@ -131,10 +137,11 @@ bool read_value(const toml::node& node, std::vector<E>& out) {
   return true;
 }
 
-using Member = std::variant<bool RuleSet::*, double RuleSet::*, std::int32_t RuleSet::*, Bytes RuleSet::*,
-                            AttentionBackend RuleSet::*, DkvWire RuleSet::*, RingBuffers RuleSet::*, KvExchange RuleSet::*,
-                            SelectiveRecompute RuleSet::*, std::vector<CpComm> RuleSet::*, std::vector<ShardLayout> RuleSet::*,
-                            std::vector<LayoutKind> RuleSet::*, std::vector<StateSharding> RuleSet::*>;
+using Member =
+    std::variant<bool RuleSet::*, double RuleSet::*, std::int32_t RuleSet::*, Bytes RuleSet::*, AttentionBackend RuleSet::*,
+                 TpOverlap RuleSet::*, DkvWire RuleSet::*, RingBuffers RuleSet::*, KvExchange RuleSet::*,
+                 SelectiveRecompute RuleSet::*, std::vector<CpComm> RuleSet::*, std::vector<ShardLayout> RuleSet::*,
+                 std::vector<LayoutKind> RuleSet::*, std::vector<StateSharding> RuleSet::*>;
 struct Policy {
   std::string_view key;
   Member member;
@@ -196,11 +203,13 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(attention_backend_ampere),
     CPFIT_POLICY(attention_backend_blackwell),
     CPFIT_POLICY(fused_elementwise),
-    CPFIT_POLICY(elementwise_traffic_factor),
+    CPFIT_POLICY(residual_traffic_factor),
+    CPFIT_POLICY(rope_traffic_factor),
+    CPFIT_POLICY(activation_traffic_factor),
     CPFIT_POLICY(dp_exposed_share),
     CPFIT_POLICY(grad_bucket),
     CPFIT_POLICY(grad_bucket_per_rank),
-    CPFIT_POLICY(tp_overlap_available),
+    CPFIT_POLICY(tp_overlap),
     CPFIT_POLICY(tp_backward_async),
     CPFIT_POLICY(pp_exposed_share),
     CPFIT_POLICY(fp8_param_gather),

@@ -48,11 +48,12 @@ inline constexpr LegalityRule kStateRules[] = {
      "what is overlapped are the gathers and scatters of sequence parallelism (Megatron-Bridge comm_overlap.py)",
      "set overlap_tp=false",
      [](const LegalityCase& at) {
-       return !at.recipe.overlap_tp || (at.recipe.tp > 1 && at.recipe.sequence_parallel && at.rules.tp_overlap_available);
+       return !at.recipe.overlap_tp ||
+              (at.recipe.tp > 1 && at.recipe.sequence_parallel && at.rules.tp_overlap != TpOverlap::kNone);
      },
      [](const LegalityCase& at) {
        return fmt::format("tp {}, sequence_parallel {}, {} {} it", at.recipe.tp, at.recipe.sequence_parallel, at.rules.name,
-                          at.rules.tp_overlap_available ? "has" : "does not have");
+                          at.rules.tp_overlap != TpOverlap::kNone ? "has" : "does not have");
      },
      nothing},
     {"precision_on_gpu", "the GPU computes in this precision",

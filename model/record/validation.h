@@ -47,11 +47,13 @@ struct MeasuredRun {
   // Physical inputs that a recipe does not hold: how that software and that cluster differed from the presets.
   std::int64_t gpus = 0;  // GPUs of the run; fewer than the cluster's when a node is used in part. 0: all of them
   std::shared_ptr<const RuleSet>
-      rules;                // what the rows' own arguments change in the rule set; null: the preset of base.framework
-  Seconds layer_floor;      // least time of one layer and micro-batch, forward + backward (measured host or network latency)
-  BytesPerSecond bus_rate;  // all-reduce of 1 GiB over all GPUs in that job, as nccl-tests' busbw; 0: not measured
-  double activation_offload = 0;        // share of every in-flight chunk's saved activations that lies in host memory
-  std::vector<std::string> conditions;  // these inputs in words, with their source
+      rules;  // what the rows' own arguments change in the rule set; null: the preset of base.framework
+  Seconds forward_floor, backward_floor;  // least time of one layer and micro-batch (measured host or network latency)
+  Seconds layer_latency;                  // of its messages, forward + backward, beyond what their rates explain
+  BytesPerSecond bus_rate;                // all-reduce of 1 GiB over all GPUs in that job, as nccl-tests' busbw; 0: not measured
+  BytesPerSecond domain_rate;             // all-gather of 256 MiB over one node's GPUs in that job, the same way; 0: not measured
+  double activation_offload = 0;          // share of every in-flight chunk's saved activations that lies in host memory
+  std::vector<std::string> conditions;    // these inputs in words, with their source
 };
 
 struct SkippedRow {

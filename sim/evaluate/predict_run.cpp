@@ -47,6 +47,21 @@ void use_measured_bus_rate(const MeasuredRun& run, const GpuRates& rates, const 
   network.set(group);
 }
 
+/// Gives a tensor-parallel group the rate that the job itself measured within a node: the surface's own figure at that size and
+/// over as many GPUs is what the group would have had.
+void use_measured_domain_rate(const MeasuredRun& run, const GpuRates& rates, const Recipe& recipe, NetworkView& network) {
+  GroupNetwork group = network.at(group_shapes(recipe).tp);
+  if (recipe.tp <= 1 || group.domains > 1) return;
+  const std::int32_t ranks = run.scenario.cluster.scale_up_domain;
+  const Bytes buffer = mib(256);
+  const double wire = buffer.value() * bus_factor(CollectiveKind::kAllGather, ranks);
+  const Seconds time = collective_time(rates, CollectiveKind::kAllGather, group.collective_link, group.collective_rate,
+                                       group.ring.latency, ranks, buffer)
+                           .time;
+  group.collective_rate *= run.domain_rate.value() * time.value() / wire;
+  network.set(group);
+}
+
 /// Chunks of saved activations alive at the peak of a stage: 1F1B pp - p, interleaved (vpp-1) pp + 2 (pp-p-1) + 1.
 double chunks_in_flight(const Recipe& recipe, std::int32_t stage, double micro_batches) {
   const double behind = recipe.pp - stage - 1;
@@ -70,20 +85,27 @@ void offload_activations(const MeasuredRun& run, const Recipe& recipe, StageMemo
   memory.device -= away * slack;
 }
 
-/// What a measured floor of layer_floor per layer and micro-batch adds to a step: to the busiest stage in every micro-batch, and
-/// to the other stages' work once while the pipeline fills.
+/// What a measured floor and latency per layer and micro-batch add to a step: to the busiest stage in every micro-batch, and to
+/// the other stages' work once while the pipeline fills. Forward and backward have floors of their own, for a host that is late
+/// in forward does not catch up by a backward that waits for the GPU: backward holds two thirds of the products, three quarters
+/// with full recompute.
 double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, const ResolvedLayout& layout) {
-  if (run.layer_floor.value() <= 0) return 0;
+  const double latency = run.layer_latency.value();
+  if (run.forward_floor.value() + run.backward_floor.value() + latency <= 0) return 0;
   const Recipe& recipe = candidate.recipe;
   const double most = *std::max_element(layout.layers_of_stage.begin(), layout.layers_of_stage.end());
   const double all = std::accumulate(layout.layers_of_stage.begin(), layout.layers_of_stage.end(), 0.0);
   const double micro_batches =
       static_cast<double>(run.scenario.training.global_batch) / (static_cast<double>(recipe.dp) * recipe.micro_batch);
+  const double forward_share = recipe.recompute.kind == RecomputeKind::kFull ? 1.0 / 4.0 : 1.0 / 3.0;
+  const auto added = [&](double layers, double seconds) {
+    const double busy = seconds + latency * layers;
+    const double forward = std::max(run.forward_floor.value() * layers, forward_share * busy);
+    return forward + std::max(run.backward_floor.value() * layers, (1.0 - forward_share) * busy) - seconds;
+  };
   const TimeBreakdown& time = candidate.time;
   const double busy = (time.compute + time.exposed_cp + time.exposed_tp + time.launch).value();
-  const double busy_floor = run.layer_floor.value() * most * micro_batches;
-  const double bubble_floor = run.layer_floor.value() * (all - most) / recipe.vpp;
-  return std::max(0.0, busy_floor - busy) + std::max(0.0, bubble_floor - time.bubble.value());
+  return added(most * micro_batches, busy) + added((all - most) / recipe.vpp, time.bubble.value());
 }
 
 /// A measured floor or stall is a mean over runs that scatter: relative standard deviation, from the residuals of the rows that
@@ -192,10 +214,9 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
     }
     prepare_groups(shared, recipe);
     std::optional<NetworkView> own;
-    if (run.bus_rate.value() > 0) {
-      own.emplace(shared);
-      use_measured_bus_rate(run, rates, recipe, *own);
-    }
+    if (run.bus_rate.value() > 0 || run.domain_rate.value() > 0) own.emplace(shared);
+    if (run.bus_rate.value() > 0) use_measured_bus_rate(run, rates, recipe, *own);
+    if (run.domain_rate.value() > 0) use_measured_domain_rate(run, rates, recipe, *own);
     const ScreenContext context{scenario.model, scenario.cluster,   scenario.training, scenario.requirements, *rules,
                                 rates,          own ? *own : shared};
     RunPrediction prediction;

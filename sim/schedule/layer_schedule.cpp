@@ -29,7 +29,7 @@ LayerSchedule::LayerSchedule(const ScreenContext& context, const Recipe& recipe,
       writer_(writer),
       attention_(context, recipe, times, writer),
       tp_(tp_traffic(context.model, context.training, recipe)),
-      overlap_tp_(recipe.overlap_tp && context.rules.tp_overlap_available && recipe.sequence_parallel),
+      overlap_tp_(recipe.overlap_tp && recipe.sequence_parallel ? context.rules.tp_overlap : TpOverlap::kNone),
       groups_(static_cast<std::size_t>(recipe.pp)) {
   const SimulatedRanks& ranks = writer.ranks();
   for (std::int32_t stage = 0; stage < recipe.pp; ++stage) {
@@ -88,17 +88,19 @@ void LayerSchedule::tensor_parallel(std::int32_t stage, CollectiveKind kind, con
   if (recipe_.tp > 1) gate_groups(stage, posted_collectives(stage, kind, name, bytes, at));
 }
 
-/// A product behind the gather of its input. Overlapped: the gather passes under all but the last of tp pieces of the product.
+/// A product behind the gather of its input. Overlapped: the gather passes under all but the last of tp pieces of the product, or
+/// under the first of them.
 void LayerSchedule::gathered_product(std::int32_t stage, const char* name, Kernel time, std::int32_t launches, const Place& at) {
   const TagId tag = writer_.tag(name, Work::kGemm, at);
   const bool gathers = recipe_.tp > 1 && recipe_.sequence_parallel;
   if (!gathers) return each_kernel(stage, tag, time, launches, at);
   const std::vector<ActivityId> gather = posted_collectives(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);
-  if (!overlap_tp_) {
+  if (overlap_tp_ == TpOverlap::kNone) {
     gate_groups(stage, gather);
     return each_kernel(stage, tag, time, launches, at);
   }
-  const Kernel last = share_of(time, 1.0 / recipe_.tp);
+  const double waits = overlap_tp_ == TpOverlap::kOwnShard ? recipe_.tp - 1.0 : 1.0;  // pieces of tp that need what is gathered
+  const Kernel last = share_of(time, waits / recipe_.tp);
   each_kernel(stage, tag, time - last, launches, at);
   gate_groups(stage, gather);
   each_kernel(stage, tag, last, 0, at);
@@ -112,7 +114,7 @@ void LayerSchedule::scattered_product(std::int32_t stage, const char* name, Kern
     each_kernel(stage, tag, time, launches, at);
     return tensor_parallel(stage, CollectiveKind::kAllReduce, "all-reduce", tp_.activation, at);
   }
-  if (!overlap_tp_) {
+  if (overlap_tp_ != TpOverlap::kUserBuffers) {
     each_kernel(stage, tag, time, launches, at);
     return tensor_parallel(stage, CollectiveKind::kReduceScatter, "scatter", tp_.activation, at);
   }
@@ -167,8 +169,8 @@ void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, boo
     each_kernel(stage, writer_.tag(name, Work::kGemm, at), time, LaunchCounts::kGradient, at);
   };
   const bool split = recipe_.sequence_parallel;
-  const bool async = context_.rules.tp_backward_async || overlap_tp_;
-  if (overlap_tp_) {
+  const bool async = context_.rules.tp_backward_async || overlap_tp_ != TpOverlap::kNone;
+  if (overlap_tp_ != TpOverlap::kNone) {
     gathered_product(stage, "row input gradient", half.row_input_gradient, LaunchCounts::kGradient, at);
   } else {
     if (split) tensor_parallel(stage, CollectiveKind::kAllGather, "gather dy", tp_.gather, at);

@@ -6,7 +6,8 @@
 //   backward   each half: gather dY | row products | what stands between | column input gradient beside the re-gather of its
 //   input |
 //              column weight gradient beside the scatter of dX | norm
-//   overlap_tp (user buffers): a ring gather under (tp-1)/tp of the product that needs it, a scatter pipelined in four chunks.
+//   overlap_tp by user buffers: a ring gather under (tp-1)/tp of the product that needs it, a scatter pipelined in four chunks;
+//   behind the own shard: a gather under 1/tp of the product, a scatter under nothing in forward (model/framework/rule_set.h).
 // Without tensor parallelism neighbouring kernels are one activity: nothing can come between them.
 #pragma once
 
@@ -58,7 +59,7 @@ class LayerSchedule {
   Writer& writer_;
   AttentionSchedule attention_;
   TpTraffic tp_;
-  bool overlap_tp_;
+  TpOverlap overlap_tp_;
   struct StageGroups {
     std::vector<std::int32_t> ranks;
     std::vector<std::vector<std::int32_t>> tensor;   // (dp, cp) groups, cp fastest

@@ -37,8 +37,9 @@ struct TpExposure {
 };
 
 /// Fully exposed without overlap, except that backward re-gathers of saved inputs run under the input-gradient product and
-/// scatters under the weight-gradient product. With overlap (user buffers): a ring all-gather leaves what exceeds
-/// (tp-1)/tp of its product, a pipelined reduce-scatter one chunk in four (frameworks.md 3.1).
+/// scatters under the weight-gradient product. With overlap (TpOverlap): by user buffers a ring all-gather leaves what exceeds
+/// (tp-1)/tp of its product, a pipelined reduce-scatter one chunk in four (frameworks.md 3.1); behind its own shard an all-gather
+/// leaves what exceeds 1/tp of its product.
 TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, double gemm_forward, double gemm_backward) {
   TpExposure exposed;
   if (recipe.tp <= 1) return exposed;
@@ -62,14 +63,16 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
   }
   const double gather = time(CollectiveKind::kAllGather, traffic.gather);
   const double scatter = time(CollectiveKind::kReduceScatter, traffic.activation);
-  const bool overlap = recipe.overlap_tp && context.rules.tp_overlap_available;
-  const double covered = static_cast<double>(recipe.tp - 1) / recipe.tp;
+  const bool overlap = recipe.overlap_tp && context.rules.tp_overlap != TpOverlap::kNone;
+  const bool own_shard = context.rules.tp_overlap == TpOverlap::kOwnShard;
+  const double covered = (own_shard ? 1.0 : recipe.tp - 1.0) / recipe.tp;
   // Half of a layer's forward products follow a gather (QKV, FC1), the other half precede a scatter (projection, FC2).
   const double gathers = traffic.forward_gathers * gather;
   const double scatters = traffic.forward_scatters * scatter;
   if (overlap) {
-    exposed.forward = beside(gathers + scatters, std::max(0.0, gathers - covered * gemm_forward / 2.0) +
-                                                     std::max(scatters / 4.0, scatters - gemm_forward / 2.0));
+    exposed.forward =
+        beside(gathers + scatters, std::max(0.0, gathers - covered * gemm_forward / 2.0) +
+                                       (own_shard ? scatters : std::max(scatters / 4.0, scatters - gemm_forward / 2.0)));
   } else {
     exposed.forward = gathers + scatters;
   }

@@ -178,12 +178,13 @@ ElementwiseBytes elementwise_bytes(const ScreenContext& context, const Recipe& r
   const double f_in = model.gated() ? 2.0 * f : f;
   // Eager element-wise operators write every intermediate to memory: three times the fused traffic (accuracy_notes 3.3).
   constexpr double kEagerTraffic = 3.0;
-  const double per_element =
-      2.0 * context.rules.elementwise_traffic_factor * (context.rules.fused_elementwise ? 1.0 : kEagerTraffic);
+  const RuleSet& rules = context.rules;
+  const double per_element = 2.0 * (rules.fused_elementwise ? 1.0 : kEagerTraffic);
   ElementwiseBytes bytes;
-  bytes.rope = per_element * 2.0 * (shape.heads + shape.kv_heads) * d;
-  bytes.residual = per_element * (backward ? 12.0 : 10.0) * h / shape.split * (static_cast<double>(model.norms_per_layer) / 2.0);
-  bytes.activation = per_element * (backward ? 2.0 * f_in + f : f_in + f) / recipe.tp;
+  bytes.rope = per_element * rules.rope_traffic_factor * 2.0 * (shape.heads + shape.kv_heads) * d;
+  bytes.residual = per_element * rules.residual_traffic_factor * (backward ? 12.0 : 10.0) * h / shape.split *
+                   (static_cast<double>(model.norms_per_layer) / 2.0);
+  bytes.activation = per_element * rules.activation_traffic_factor * (backward ? 2.0 * f_in + f : f_in + f) / recipe.tp;
   const double cast = cast_bytes_per_element(recipe.precision);
   if (cast > 0.0) {
     const double inputs = 2.0 * h / shape.split + shape.heads * d + f / recipe.tp;

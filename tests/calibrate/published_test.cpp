@@ -17,8 +17,8 @@ using test::measured;
 using test::read_rows;
 using test::training_columns;
 
-const std::vector<std::string> kSweep = training_columns(
-    {"status", "grad_accum", "mem_alloc_gib", "mem_reserved_gib", "ar_intranode", "after_pp_fix", "tied_embeddings"});
+const std::vector<std::string> kSweep = training_columns({"status", "grad_accum", "mem_alloc_gib", "mem_reserved_gib",
+                                                          "ar_intranode", "ag_intranode", "after_pp_fix", "tied_embeddings"});
 
 /// A sweep row of our own: 4 layers of hidden 1024 on tp 2, pp 2, dp 2, two micro-batches of 3 sequences of 4096 tokens.
 Cells sweep_row() {
@@ -101,6 +101,33 @@ TEST(PublishedSweep, ClusterStateChoosesTheRuleSet) {
   ASSERT_EQ(table.runs.size(), 2u);
   EXPECT_EQ(table.runs[0].scenario.base.framework, "nanotron");
   EXPECT_EQ(table.runs[1].scenario.base.framework, "nanotron-cached-tp");
+}
+
+TEST(PublishedSweep, TensorParallelRowsCarryWhatTheirClusterMeasured) {
+  Cells node = sweep_row();  // 8 GPUs
+  node["ag_intranode"] = "242";
+  Cells nodes = node;
+  nodes["nodes_or_gpus"] = "64";
+  nodes["tp"] = "16";
+  Cells state_a = nodes;
+  state_a["ar_intranode"] = "455";
+  Cells alone = node;
+  alone["tp"] = "1";
+  alone["dp"] = "4";
+  alone["global_batch"] = "24";
+  const MeasuredTable table = read_rows(kSweep, {node, nodes, state_a, alone});
+  ASSERT_EQ(table.runs.size(), 4u);
+  EXPECT_DOUBLE_EQ(table.runs[0].forward_floor.value(), 2.3e-3);  // the host alone
+  EXPECT_DOUBLE_EQ(table.runs[0].backward_floor.value(), 2.3e-3);
+  EXPECT_DOUBLE_EQ(table.runs[0].domain_rate.value(), 242e9);
+  // 15 ring steps of 0.275 ms for each of four collectives forward and six backward, beside 6.1 ms of the host.
+  EXPECT_NEAR(table.runs[1].forward_floor.value(), 3.05e-3 + 4 * 15 * 0.275e-3, 1e-12);
+  EXPECT_NEAR(table.runs[1].backward_floor.value(), 3.05e-3 + 6 * 15 * 0.275e-3, 1e-12);
+  EXPECT_EQ(table.runs[1].layer_latency.value(), 0);
+  EXPECT_DOUBLE_EQ(table.runs[2].forward_floor.value(), 2.3e-3);
+  EXPECT_NEAR(table.runs[2].layer_latency.value(), 10 * 0.7 * 15 * 65e-6, 1e-12);
+  EXPECT_EQ(table.runs[3].forward_floor.value(), 0);  // no messages within a layer
+  EXPECT_EQ(table.runs[3].domain_rate.value(), 0);
 }
 
 const std::vector<std::string> kDgxc = training_columns({"task", "grad_accum", "etp", "total_tokens_per_s", "step_time_raw",

@@ -112,14 +112,24 @@ TEST(Evaluate, DocumentedStallAndLayerFloorAddToTheStep) {
   MeasuredRun stalled = run;
   stalled.extra_seconds = 2.5;
   MeasuredRun floored = run;
-  floored.layer_floor = Seconds(10);  // far above the work: 8 layers, 2 micro-batches per rank
+  floored.forward_floor = Seconds(6);  // far above the work: 8 layers, 2 micro-batches per rank
+  floored.backward_floor = Seconds(4);
+  MeasuredRun late_forward = run, later_forward = run, late_messages = run;
+  late_forward.forward_floor = Seconds(6);
+  later_forward.forward_floor = Seconds(7);
+  late_messages.layer_latency = Seconds(0.5);
   MeasuredTable table;
-  table.runs = {run, stalled, floored};
+  table.runs = {run, stalled, floored, late_forward, later_forward, late_messages};
   const auto result = evaluate(table, RateSet::defaults());
-  ASSERT_EQ(result.rows.size(), 3u);
+  ASSERT_EQ(result.rows.size(), 6u);
   EXPECT_NEAR(result.rows[1].predicted - result.rows[0].predicted, 2.5, 1e-9);
   EXPECT_GE(result.rows[2].predicted, 8 * 2 * 10.0);
   EXPECT_LT(result.rows[2].predicted, 8 * 2 * 10.0 + result.rows[0].predicted);
+  // A late forward leaves backward what it was: two thirds of the work at least come on top.
+  EXPECT_NEAR(result.rows[4].predicted - result.rows[3].predicted, 8 * 2 * 1.0, 1e-9);
+  EXPECT_GT(result.rows[3].predicted, 8 * 2 * 6.0 + 0.6 * result.rows[0].predicted);
+  EXPECT_LT(result.rows[3].predicted, 8 * 2 * 6.0 + result.rows[0].predicted);
+  EXPECT_NEAR(result.rows[5].predicted - result.rows[0].predicted, 8 * 2 * 0.5, 1e-9);
 }
 
 TEST(Evaluate, FiguresAboveThePeakAreSkipped) {
