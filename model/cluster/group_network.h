@@ -36,7 +36,8 @@ struct GroupNetwork {
   HopNetwork inner_hop;                 // hop inside a domain (equals ring when domains == 1)
   BytesPerSecond
       collective_rate;  // bus rate per member of ring collectives (AG, RS): min(scale-up, members_per_domain * NIC share)
-  BytesPerSecond alltoall_rate;  // per member, injection: mixes scale-up and NIC share by destination
+  BytesPerSecond alltoall_rate;               // per member, injection: mixes scale-up and NIC share by destination
+  Seconds all_reduce_latency, round_latency;  // measured in a job, beyond the rates: of an all-reduce; of a gather or scatter
   LinkClass collective_link = LinkClass::kNvlink;
   std::int32_t rings_leaving = 0;  // ring hops that leave the busiest domain at the same time, over all groups
 };

@@ -113,9 +113,10 @@ struct RuleSet {
   double residual_traffic_factor = 1.0;  // these three: traffic of norms and residual additions, of RoPE with the copies of
   double rope_traffic_factor = 1.0;      //   q, k, v around it, of the activation function over that of fused kernels
   double activation_traffic_factor = 1.0;
-  double dp_exposed_share = 0.37;    // of RS + AG when overlapped, beyond what does not fit
-  Bytes grad_bucket = Bytes(256e6);  // of a collective that reduces gradients; at least grad_bucket_per_rank a rank
-  Bytes grad_bucket_per_rank;        // Megatron: 1 M elements, so that a bucket outlasts its ring's latency
+  double dp_exposed_share = 0.37;       // of RS + AG when overlapped, beyond what does not fit
+  Bytes grad_bucket = Bytes(256e6);     // of a collective that reduces gradients; at least grad_bucket_per_rank a rank
+  Bytes grad_bucket_per_rank;           // Megatron: 1 M elements, so that a bucket outlasts its ring's latency
+  bool buckets_on_every_stage = false;  // Megatron cuts the gradients of the first stage's first chunk only
   TpOverlap tp_overlap = TpOverlap::kUserBuffers;
   bool tp_backward_async = true;                    // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
   double pp_exposed_share = 0.7;                    // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3

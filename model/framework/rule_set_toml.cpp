@@ -209,6 +209,7 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(dp_exposed_share),
     CPFIT_POLICY(grad_bucket),
     CPFIT_POLICY(grad_bucket_per_rank),
+    CPFIT_POLICY(buckets_on_every_stage),
     CPFIT_POLICY(tp_overlap),
     CPFIT_POLICY(tp_backward_async),
     CPFIT_POLICY(pp_exposed_share),

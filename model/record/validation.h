@@ -51,6 +51,8 @@ struct MeasuredRun {
   Seconds forward_floor, backward_floor;  // least time of one layer and micro-batch (measured host or network latency)
   Seconds layer_latency;                  // of its messages, forward + backward, beyond what their rates explain
   BytesPerSecond bus_rate;                // all-reduce of 1 GiB over all GPUs in that job, as nccl-tests' busbw; 0: not measured
+  Seconds border_latency;                 // what a gather or scatter takes per node beyond its rate, measured in that job
+  Seconds border_latency_all_reduce;      // the same of an all-reduce
   BytesPerSecond domain_rate;             // all-gather of 256 MiB over one node's GPUs in that job, the same way; 0: not measured
   double activation_offload = 0;          // share of every in-flight chunk's saved activations that lies in host memory
   std::vector<std::string> conditions;    // these inputs in words, with their source

@@ -32,6 +32,7 @@ void prepare_groups(NetworkView& network, const Recipe& recipe) {
 
 /// Gives the data-parallel group the bus rate that the job itself measured over all its GPUs: a group with k members per node
 /// has k of the node's rails. The surface's own share of a raw rate is undone, so that it returns the measured rate at 1 GiB.
+/// Once round its ring a message passes the border of every node that the group spans.
 void use_measured_bus_rate(const MeasuredRun& run, const GpuRates& rates, const Recipe& recipe, NetworkView& network) {
   const GroupShape shape = group_shapes(recipe).dp;
   GroupNetwork group = network.at(shape);
@@ -44,6 +45,9 @@ void use_measured_bus_rate(const MeasuredRun& run, const GpuRates& rates, const 
   const double attained = wire / time.value();
   const double rails = static_cast<double>(group.members_per_domain) / run.scenario.cluster.scale_up_domain;
   group.collective_rate *= run.bus_rate.value() * rails / attained;
+  const double borders = static_cast<double>(shape.size) / group.members_per_domain;
+  group.all_reduce_latency = run.border_latency_all_reduce * borders;
+  group.round_latency = run.border_latency * borders;
   network.set(group);
 }
 

@@ -31,7 +31,9 @@ class DataParallel {
  private:
   [[nodiscard]] bool sharded() const { return recipe_.state_sharding == StateSharding::kZero3; }
   [[nodiscard]] bool active() const { return traffic_ranks_ > 1; }
-  [[nodiscard]] bool many_buckets(std::int32_t stage, std::int32_t chunk) const { return stage == 0 && chunk == 0; }
+  [[nodiscard]] bool many_buckets(std::int32_t stage, std::int32_t chunk) const {
+    return (stage == 0 && chunk == 0) || context_.rules.buckets_on_every_stage;
+  }
   [[nodiscard]] double chunk_parameters(std::int32_t stage, std::int32_t chunk) const;
   /// One collective of `parameters` per tensor-parallel lane; `after`: by rank, what it waits for (empty: the compute stream).
   std::vector<engine::ActivityId> reduce(std::int32_t stage, double parameters, const Place& at);

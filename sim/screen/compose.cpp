@@ -94,10 +94,10 @@ double uneven_bubble(const ScreenContext& context, const Recipe& recipe, const R
   return std::max(0.0, pipeline_time(recipe, static_cast<std::int64_t>(micro_batches), forward, backward) - busy);
 }
 
-/// Collectives in which a stage reduces its gradients: buckets, but with a pipeline one per chunk (Megatron's stages beyond the
-/// first do not cut theirs, and the slowest stage sets the pace).
+/// Collectives in which a stage reduces its gradients: buckets, but with a pipeline one per chunk where stages beyond the first
+/// do not cut theirs, for the slowest stage sets the pace.
 double gradient_buckets(const ScreenContext& context, const Recipe& recipe, const DpTraffic& traffic) {
-  if (recipe.pp > 1) return recipe.vpp;
+  if (recipe.pp > 1 && !context.rules.buckets_on_every_stage) return recipe.vpp;
   return std::max(1.0, std::round(traffic.reduce_scatter / gradient_bucket(context.rules, traffic.ranks)));
 }
 
@@ -109,17 +109,19 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
   const GroupNetwork& net = context.network.at(group_shapes(recipe).dp);
   const bool sharded = traffic.gathers_per_micro_batch > 0;
   // Every bucket is a collective of its own and pays the steps of its ring.
-  const double calls = sharded ? std::max(1.0, stage.layers) : gradient_buckets(context, recipe, traffic);
-  const auto time = [&](CollectiveKind kind, Bytes bytes) {
+  const double buckets = sharded ? std::max(1.0, stage.layers) : gradient_buckets(context, recipe, traffic);
+  const double gathers = sharded || recipe.overlap_param_gather ? buckets : recipe.vpp;
+  const auto time = [&](CollectiveKind kind, Bytes bytes, double calls) {
     if (bytes.value() <= 0.0) return 0.0;
     const Rated rated = collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency,
                                         traffic.ranks, bytes / calls);
     sigma = std::max<double>(sigma, rated.relative_sigma);
-    return rated.time.value() * calls;
+    const Seconds latency = kind == CollectiveKind::kAllReduce ? net.all_reduce_latency : net.round_latency;
+    return (rated.time + latency).value() * calls;
   };
   const double reduce =
-      time(traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter, traffic.reduce_scatter);
-  const double gather = time(CollectiveKind::kAllGather, traffic.all_gather);
+      time(traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter, traffic.reduce_scatter, buckets);
+  const double gather = time(CollectiveKind::kAllGather, traffic.all_gather, gathers);
   const double forward = stage.forward.total().value();
   const double backward = stage.backward.total().value();
   if (sharded) {

@@ -17,8 +17,9 @@ using test::measured;
 using test::read_rows;
 using test::training_columns;
 
-const std::vector<std::string> kSweep = training_columns({"status", "grad_accum", "mem_alloc_gib", "mem_reserved_gib",
-                                                          "ar_intranode", "ag_intranode", "after_pp_fix", "tied_embeddings"});
+const std::vector<std::string> kSweep =
+    training_columns({"status", "grad_accum", "mem_alloc_gib", "mem_reserved_gib", "ar_intranode", "ag_intranode",
+                      "allreduce_busbw_gbps", "reducescatter_busbw_gbps", "after_pp_fix", "tied_embeddings"});
 
 /// A sweep row of our own: 4 layers of hidden 1024 on tp 2, pp 2, dp 2, two micro-batches of 3 sequences of 4096 tokens.
 Cells sweep_row() {
@@ -128,6 +129,28 @@ TEST(PublishedSweep, TensorParallelRowsCarryWhatTheirClusterMeasured) {
   EXPECT_NEAR(table.runs[2].layer_latency.value(), 10 * 0.7 * 15 * 65e-6, 1e-12);
   EXPECT_EQ(table.runs[3].forward_floor.value(), 0);  // no messages within a layer
   EXPECT_EQ(table.runs[3].domain_rate.value(), 0);
+}
+
+TEST(PublishedSweep, CollectivesOfTheJobTellRateFromLatency) {
+  Cells tree = sweep_row();  // 64 GPUs on 8 nodes
+  tree["nodes_or_gpus"] = "64";
+  tree["dp"] = "16";
+  tree["global_batch"] = "96";  // 3 * 2 * 16
+  tree["allreduce_busbw_gbps"] = "200";
+  tree["reducescatter_busbw_gbps"] = "90";
+  Cells ring = tree;
+  ring["allreduce_busbw_gbps"] = "45";
+  ring["reducescatter_busbw_gbps"] = "22.5";
+  const MeasuredTable table = read_rows(kSweep, {tree, ring});
+  ASSERT_EQ(table.runs.size(), 2u);
+  const double wire = 268435456.0 * 63 / 64;
+  EXPECT_DOUBLE_EQ(table.runs[0].bus_rate.value(), 200e9);
+  EXPECT_EQ(table.runs[0].border_latency_all_reduce.value(), 0);
+  EXPECT_NEAR(table.runs[0].border_latency.value(), wire / 180e9 / 8, 1e-9);  // twice the time at 180 GB/s, over 8 nodes
+  // A quarter of 180 GB/s: three times the ring's own time is latency, of which an all-reduce shows both rounds.
+  EXPECT_DOUBLE_EQ(table.runs[1].bus_rate.value(), 180e9);
+  EXPECT_NEAR(table.runs[1].border_latency.value(), 3 * wire / 180e9 / 8, 1e-9);
+  EXPECT_NEAR(table.runs[1].border_latency_all_reduce.value(), 2 * 3 * wire / 180e9 / 8, 1e-9);
 }
 
 const std::vector<std::string> kDgxc = training_columns({"task", "grad_accum", "etp", "total_tokens_per_s", "step_time_raw",

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "sim/evaluate/evaluate.h"
@@ -130,6 +131,36 @@ TEST(Evaluate, DocumentedStallAndLayerFloorAddToTheStep) {
   EXPECT_GT(result.rows[3].predicted, 8 * 2 * 6.0 + 0.6 * result.rows[0].predicted);
   EXPECT_LT(result.rows[3].predicted, 8 * 2 * 6.0 + result.rows[0].predicted);
   EXPECT_NEAR(result.rows[5].predicted - result.rows[0].predicted, 8 * 2 * 0.5, 1e-9);
+}
+
+TEST(Evaluate, MeasuredLatencyIsPaidByEveryReductionAtEveryNode) {
+  MeasuredRun run = small_run();
+  run.scenario.cluster = build_cluster("dgx-h100", 4).value();
+  run.scenario.base.dp = 32;
+  run.gpus = 32;
+  run.scenario.training.global_batch = 64;
+  run.scenario.base.state_sharding = StateSharding::kNone;
+  run.scenario.base.overlap_grad_reduce = run.scenario.base.overlap_param_gather = false;
+  run.measured = {{Metric::kStepSeconds, 1.0}};
+  run.bus_rate = gb_per_s(180);
+  MeasuredRun late = run, gathers = run;
+  late.border_latency_all_reduce = gathers.border_latency_all_reduce = Seconds(0.5);
+  gathers.border_latency = Seconds(9);  // no gather and no scatter where nothing is sharded
+  MeasuredRun sharded = run, sharded_late = gathers;
+  sharded.scenario.base.state_sharding = sharded_late.scenario.base.state_sharding = StateSharding::kZero1;
+  MeasuredTable table;
+  table.runs = {run, late, gathers, sharded, sharded_late};
+  const auto result = evaluate(table, RateSet::defaults());
+  ASSERT_EQ(result.rows.size(), 5u);
+  const double more = result.rows[1].predicted - result.rows[0].predicted;
+  // 4 nodes of half a second for each bucket: 8 layers of 4 h^2 + 3 h f and two tables of 32,000 rows, 4 bytes each.
+  const double gradients = 4.0 * (8 * (4.0 * 2048 * 2048 + 3.0 * 2048 * 8192) + 2.0 * 32000 * 2048);
+  const RuleSet rules = find_framework(run.scenario.base.framework).value();
+  const double buckets = std::round(gradients / gradient_bucket(rules, 32).value());
+  EXPECT_NEAR(more, buckets * 4 * 0.5, 1e-6);
+  EXPECT_NEAR(result.rows[2].predicted, result.rows[1].predicted, 1e-9);
+  // Sharded: a scatter for each bucket, and one gather of all parameters before the step.
+  EXPECT_NEAR(result.rows[4].predicted - result.rows[3].predicted, (buckets + 1) * 4 * 9, 1e-6);
 }
 
 TEST(Evaluate, FiguresAboveThePeakAreSkipped) {
