@@ -170,7 +170,8 @@ class ResultReader {
         [&](RowReader row) {
           const std::int64_t recipe_ordinal = row.integer();
           std::string recipe = row.text();
-          if (recipe_ordinal != last) result.links.emplace_back(std::move(recipe), std::vector<LinkLoad>{});
+          if (result.links.empty() || recipe_ordinal != last)
+            result.links.emplace_back(std::move(recipe), std::vector<LinkLoad>{});
           last = recipe_ordinal;
           LinkLoad load;
           load.from = row.text();

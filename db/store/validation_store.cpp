@@ -115,7 +115,7 @@ void read_summaries(const SQLite::Database& database, std::int64_t id, Validatio
     for (double* figure : {&read.mape, &read.median_abs_error, &read.max_abs_error, &read.bias, &read.coverage}) {
       *figure = row.real();
     }
-    (group_ordinal == 0 ? result.summary : result.groups.back().summary).push_back(read);
+    (group_ordinal <= 0 ? result.summary : result.groups.back().summary).push_back(read);
   }
 }
 

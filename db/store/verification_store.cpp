@@ -157,7 +157,9 @@ void read_errors(const SQLite::Database& database, std::int64_t id, Verification
     RowReader row(select);
     const auto ordinal = static_cast<std::size_t>(row.integer());
     const auto tensor = static_cast<std::size_t>(row.named<VerifiedTensor>(kVerifiedTensors));
-    TensorError& error = read.cases.at(ordinal).errors.at(tensor);
+    if (ordinal >= read.cases.size())
+      throw Error("the file is damaged: an error belongs to case " + std::to_string(ordinal) + ", of which there is none");
+    TensorError& error = read.cases[ordinal].errors.at(tensor);
     error.judged = row.flag();
     for (double* share : {&error.normwise, &error.largest, &error.kernel_normwise, &error.kernel_largest, &error.normwise_limit,
                           &error.largest_limit}) {

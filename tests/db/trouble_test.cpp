@@ -15,6 +15,8 @@
 #include "db/query/runs.h"
 #include "db/schema/migrate.h"
 #include "db/store/run_store.h"
+#include "db/store/validation_store.h"
+#include "db/store/verification_store.h"
 #include "sample_records.h"
 
 namespace cpfit {
@@ -144,6 +146,32 @@ TEST_F(TroubleTest, DamageFoundWhileReadingIsAnErrorToo) {
                 (void)load_run(store, RunId{1});
               }),
               AllOf(HasSubstr(path_), HasSubstr("damaged")));
+}
+
+/// Whoever makes a file can number its rows as he likes.
+TEST_F(TroubleTest, NumbersThatPointNowhereDoNoHarm) {
+  make_study();
+  {
+    Store store = open_store(path_);
+    (void)save_validation(store, sample::validation_result(), "1", "1");
+    Verification verification;
+    verification.cases.resize(1);
+    (void)save_verification(store, verification);
+  }
+  {
+    SQLite::Database database(path_, SQLite::OPEN_READWRITE);
+    database.exec("PRAGMA ignore_check_constraints = ON");
+    database.exec("UPDATE link_load SET recipe_ordinal = recipe_ordinal - 1");
+    database.exec("UPDATE validation_summary SET group_ordinal = -group_ordinal");
+    database.exec("UPDATE verification_error SET case_ordinal = 7");
+  }
+  const Store store = open_store(path_);
+  EXPECT_EQ(load_run(store, RunId{1})->links, sample::plan_result().links);
+  const Outcome<ValidationResult> validation = load_validation(store, ValidationId{1});
+  EXPECT_TRUE(validation->groups.empty());
+  EXPECT_EQ(validation->summary.size(), 5U) << "its 2, and those of its groups, 1 and 2";
+  EXPECT_THAT(error_of([&] { (void)load_verification(store, VerificationId{1}); }),
+              AllOf(HasSubstr("case 7"), HasSubstr("damaged")));
 }
 
 TEST_F(TroubleTest, ALockedDatabaseSaysWhoToWaitFor) {
