@@ -85,7 +85,7 @@ TEST(ModelTrouble, OfAConfigIsNamed) {
   refuses({"plan", scenario(fixtures + "moe_mixtral.json")}, {"mixture-of-experts"});
   refuses({"plan", scenario(fixtures + "malformed.json")}, {"not valid JSON"});
   refuses({"plan", scenario(folder.file("junk.json", binary_junk()))}, {"not valid JSON"});
-  refuses({"plan", scenario(folder / "none.json")}, {"cannot be read"});
+  refuses({"plan", scenario(folder / "none.json")}, {"cannot be opened", "No such file"});
   refuses({"plan", scenario(folder.file("deep.json", std::string(200'000, '[')))}, {"not valid JSON"});
 }
 
