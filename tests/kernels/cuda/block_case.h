@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Block {
   bool wide = true;                         // results in the type of sums, else in `number`
 };
 [[nodiscard]] std::vector<Block> blocks();
+/// What a list of tests prints beside the name of one.
+inline void PrintTo(const Block& block, std::ostream* out) { *out << block.name; }
 
 /// Multiples of 2^-7 in [-2, 2), exact in every type.
 struct Inputs {
