@@ -8,7 +8,6 @@
 #include "cli/json.h"
 #include "cli/plan_text.h"
 #include "cli/proof.h"
-#include "cli/runs/stored_study.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
 #include "db/store/run_recorder.h"
@@ -64,7 +63,7 @@ int run_plan(const PlanArguments& arguments) {
   const Provenance provenance = provenance_of(*study);
   std::unique_ptr<RunRecorder> recorder;
   if (!arguments.database.empty()) recorder = std::make_unique<RunRecorder>(arguments.database, provenance);
-  if (recorder) keep_inputs(arguments.database, study->scenario, study->chosen ? &*study->chosen : nullptr);
+  if (recorder) recorder->keep_inputs(study->scenario, study->chosen ? &*study->chosen : nullptr);
   const std::int64_t run = recorder ? static_cast<std::int64_t>(recorder->run()) : 0;
   if (recorder && recorder->continued() > 0)
     fmt::print(stderr, "cpfit: continuing interrupted run {} ({} candidates stored)\n", run, recorder->continued());

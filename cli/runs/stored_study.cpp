@@ -9,10 +9,8 @@
 #include "cli/calibration_choice.h"
 #include "db/store/bundle_store.h"
 #include "db/store/calibration_store.h"
-#include "model/presets/embedded.h"
 #include "model/quantity/hash.h"
 #include "model/quantity/text_file.h"
-#include "model/rates/overlay.h"
 #include "model/recipe/scenario_files.h"
 
 namespace cpfit::cli {
@@ -198,17 +196,6 @@ Outcome<RateSet> rates_of(const Calibration* calibration, const Scenario& scenar
   CalibratedRates chosen = std::move(rates).value();
   if (warnings != nullptr) *warnings = std::move(chosen.use.warnings);
   return std::move(chosen.rates);
-}
-
-void keep_inputs(const std::string& database, const Scenario& scenario, const Calibration* calibration) {
-  Store store = open_store(database);
-  std::vector<InputText> texts;
-  for (const ScenarioInput& input : scenario.inputs) texts.push_back({input.path, input.text});
-  for (const EmbeddedFile& file : embedded_files()) texts.push_back({std::string(file.name), std::string(file.text)});
-  save_inputs(store, texts);
-  if (calibration == nullptr || calibration->assumed) return;
-  const Outcome<RateTables> tables = tables_of(*calibration);
-  if (tables.ok()) (void)save_calibration(store, *calibration, surfaces_of(*tables));
 }
 
 }  // namespace cpfit::cli

@@ -52,7 +52,4 @@ struct StoredStudy {
 enum class InputKind : std::uint8_t { kScenario, kPreset, kCalibration, kFile };
 [[nodiscard]] InputKind input_kind(const std::string& name);
 
-/// Keeps the texts of a study's inputs beside its run, so that a later cpfit can say what changed in them.
-void keep_inputs(const std::string& database, const Scenario& scenario, const Calibration* calibration);
-
 }  // namespace cpfit::cli

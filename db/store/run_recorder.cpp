@@ -2,6 +2,11 @@
 
 #include <optional>
 
+#include "db/store/bundle_store.h"
+#include "db/store/calibration_store.h"
+#include "model/presets/embedded.h"
+#include "model/rates/overlay.h"
+
 namespace cpfit {
 
 namespace {
@@ -19,6 +24,16 @@ RunRecorder::RunRecorder(const std::string& path, const Provenance& provenance, 
     run_ = create_run(store_, provenance);
   }
   sink_ = candidate_sink(store_, run_);
+}
+
+void RunRecorder::keep_inputs(const Scenario& scenario, const Calibration* calibration) {
+  std::vector<InputText> texts;
+  for (const ScenarioInput& input : scenario.inputs) texts.push_back({input.path, input.text});
+  for (const EmbeddedFile& file : embedded_files()) texts.push_back({std::string(file.name), std::string(file.text)});
+  save_inputs(store_, texts);
+  if (calibration == nullptr || calibration->assumed) return;
+  const Outcome<RateTables> tables = tables_of(*calibration);
+  if (tables.ok()) (void)save_calibration(store_, *calibration, surfaces_of(*tables));
 }
 
 void RunRecorder::receive(const std::vector<Candidate>& batch) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "db/store/run_store.h"
+#include "model/recipe/scenario.h"
+#include "model/record/calibration.h"
 
 namespace cpfit {
 
@@ -20,6 +22,10 @@ class RunRecorder {
   [[nodiscard]] RunId run() const { return run_; }
   /// Candidates that an earlier attempt had stored; 0: the run is new, or had stored none.
   [[nodiscard]] std::size_t continued() const { return stored_.size(); }
+
+  /// Keeps the texts of what the run is computed from, so that a later cpfit can say what changed in them: the scenario's files,
+  /// the presets, the calibration (null: the defaults).
+  void keep_inputs(const Scenario& scenario, const Calibration* calibration);
 
   void receive(const std::vector<Candidate>& batch);
   void finish(const PlanResult& result);

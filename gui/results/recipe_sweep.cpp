@@ -19,7 +19,10 @@ class Writing {
  public:
   Writing(const SweepRequest& request, const Provenance& provenance, QString& trouble) : trouble_(trouble) {
     if (request.database.isEmpty()) return;
-    attempt([&] { recorder_ = std::make_unique<RunRecorder>(to_std(request.database), provenance, request.store); });
+    attempt([&] {
+      recorder_ = std::make_unique<RunRecorder>(to_std(request.database), provenance, request.store);
+      recorder_->keep_inputs(*request.scenario, request.chosen ? &request.chosen->calibration : nullptr);
+    });
   }
   template <class Action>
   void with(Action action) {

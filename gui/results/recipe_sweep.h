@@ -19,6 +19,7 @@ struct SweepRequest {
   std::shared_ptr<const Scenario> scenario;
   std::shared_ptr<const RateSet> rates;
   std::optional<CalibrationUse> calibration;
+  std::shared_ptr<const ChosenCalibration> chosen;  // the calibration itself, stored with the run; null: the defaults
   std::string tool_version;
   QString database;  // empty: the window only
   StoreOptions store;

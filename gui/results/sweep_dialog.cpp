@@ -227,6 +227,7 @@ SweepRequest SweepDialog::request() const {
   request.scenario = asked_;
   request.rates = live_.rates();
   request.calibration = live_.calibration();
+  if (request.calibration) request.chosen = document_.design().calibration;
   request.tool_version = to_std(QApplication::applicationVersion());
   request.database = file_->text().trimmed();
   request.store.patience = std::chrono::milliseconds(5000);

@@ -12,6 +12,7 @@
 #include <QToolButton>
 
 #include "db/query/runs.h"
+#include "db/store/bundle_store.h"
 #include "db/store/run_recorder.h"
 #include "example_study.h"
 #include "gui/look/figures.h"
@@ -117,6 +118,13 @@ TEST(SweepRuns, ThatWereInterruptedGoOnAndStoreNothingTwice) {
   const Store store = open_store(to_std(request.database), {.access = StoreAccess::kRead});
   EXPECT_EQ(candidates_of(store, interrupted).size(), all.answer->evaluated.size());
   EXPECT_EQ(load_run(store, interrupted)->ship.recipe, all.answer->plan.ship.recipe);
+  // The texts behind its hashes are there: `cpfit runs requalify` can say what changed in them.
+  const PlanResult stored = load_run(store, interrupted).value();
+  for (const auto& [name, sha256] : stored.provenance.input_hashes) {
+    if (name.starts_with("presets/")) {
+      EXPECT_TRUE(find_input(store, sha256)) << name;
+    }
+  }
   // One that is told to stop at once stores what it has, which is nothing, and can go on.
   stop = true;
   SweepProgress none;
