@@ -17,8 +17,8 @@ struct PredictedTraces {
   std::string note;                              // why there is none, or what they do not cover
 };
 
-/// Of the ranks that the figures were measured on. `scenario.base` is the recipe. `simulated`: the figures are of traces that `cpfit
-/// simulate` wrote, in which a message begins when it moves.
+/// Of the ranks that the figures were measured on. `scenario.base` is the recipe. `simulated`: the figures are of traces that
+/// `cpfit simulate` wrote, in which a message begins when it moves.
 [[nodiscard]] PredictedTraces predicted_traces(const Scenario& scenario, const RateSet& rates,
                                                const std::vector<MeasuredFigure>& figures, bool simulated);
 
