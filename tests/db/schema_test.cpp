@@ -8,8 +8,12 @@
 
 #include "db/query/runs.h"
 #include "db/schema/migrate.h"
+#include "db/store/bundle_store.h"
+#include "db/store/calibration_store.h"
+#include "db/store/measured_job_store.h"
 #include "db/store/run_store.h"
 #include "db/store/timeline_store.h"
+#include "db/store/validation_store.h"
 #include "db/store/verification_store.h"
 #include "sample_records.h"
 
@@ -102,6 +106,39 @@ TEST(Schema, ADatabaseOfTheFirstVersionIsReadAsItIsAndBroughtUpByAWriter) {
   EXPECT_TRUE(read->confirmations.empty());
   SQLite::Database database(path, SQLite::OPEN_READONLY);
   EXPECT_EQ(recognise(database).version, newest());
+}
+
+TEST(Schema, EveryOlderVersionIsListedAsItIsAndBroughtUpByAWriter) {
+  const sample::TemporaryFolder folder;
+  for (std::size_t known = 1; known <= schema_steps().size(); ++known) {
+    SCOPED_TRACE("version " + std::to_string(known));
+    const std::string path = folder.file("v" + std::to_string(known) + ".cpfit");
+    {
+      SQLite::Database database(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+      database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL");
+      migrate(database, schema_steps().first(known));
+      EXPECT_EQ(recognise(database).version, static_cast<std::int32_t>(known));
+    }
+    {  // what such a version had no tables for is not there; nothing is written
+      const Store older = open_store(path, {.access = StoreAccess::kRead});
+      EXPECT_TRUE(list_runs(older).empty());
+      EXPECT_TRUE(list_timelines(older).empty());
+      EXPECT_TRUE(list_verifications(older).empty());
+      EXPECT_TRUE(list_validations(older).empty());
+      EXPECT_TRUE(list_calibrations(older).empty());
+      EXPECT_TRUE(list_bundles(older).empty());
+      EXPECT_TRUE(list_measured_jobs(older).empty());
+    }
+    {
+      Store store = open_store(path);
+      const RunId run = create_run(store, sample::provenance());
+      candidate_sink(store, run)(sample::batch(0, 3));
+      finish_run(store, run, sample::plan_result());
+      EXPECT_EQ(load_run(store, run)->confirmations, sample::plan_result().confirmations);
+    }
+    SQLite::Database database(path, SQLite::OPEN_READONLY);
+    EXPECT_EQ(recognise(database).version, newest());
+  }
 }
 
 TEST(Schema, AStepThatFailsLeavesNoTrace) {
