@@ -29,7 +29,8 @@ Workbench bench_of(const Design& design, const RateSet& rates) {
 
 }  // namespace
 
-std::shared_ptr<const SimulatedStep> simulate(const Design& design, std::shared_ptr<const RateSet> rates) {
+std::shared_ptr<const SimulatedStep> simulate(const Design& design, std::shared_ptr<const RateSet> rates,
+                                              const std::atomic<bool>& stop) {
   Workbench bench = bench_of(design, *rates);
   auto simulated = std::make_shared<SimulatedStep>();
   simulated->design = design;
@@ -43,7 +44,7 @@ std::shared_ptr<const SimulatedStep> simulate(const Design& design, std::shared_
                     "fewer micro-batches, which are all alike",
                     size / 1'000'000, kLargestProgram / 1'000'000));
   }
-  Outcome<StepTimeline> ran = step_timeline(bench, training, design.recipe, {});
+  Outcome<StepTimeline> ran = step_timeline(bench, training, design.recipe, {.stop = &stop});
   if (!ran.ok()) refuse(ran.problems());
   simulated->now = std::move(ran).value();
   simulated->rates = std::move(rates);
@@ -197,7 +198,7 @@ void LiveEstimate::simulate_now() {
   const Design design = document_.design();
   jobs_.start(
       QStringLiteral("simulate"), tr("Simulate the step"),
-      [design, rates = rates_](const std::atomic<bool>&) -> std::any { return simulate(design, rates); },
+      [design, rates = rates_](const std::atomic<bool>& stop) -> std::any { return simulate(design, rates, stop); },
       [this](const std::any& result) {
         simulation_ = std::any_cast<std::shared_ptr<const SimulatedStep>>(result);
         simulation_trouble_.clear();

@@ -5,6 +5,7 @@
 #include <QObject>
 #include <QString>
 #include <QTimer>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -122,6 +123,7 @@ class LiveEstimate : public QObject {
 };
 
 /// Simulates a legal design; the body of the job. Throws Error with a sentence where it cannot.
-[[nodiscard]] std::shared_ptr<const SimulatedStep> simulate(const Design& design, std::shared_ptr<const RateSet> rates);
+[[nodiscard]] std::shared_ptr<const SimulatedStep> simulate(const Design& design, std::shared_ptr<const RateSet> rates,
+                                                            const std::atomic<bool>& stop);
 
 }  // namespace cpfit::gui

@@ -126,7 +126,7 @@ void TopologyFeed::tryEdits(const LinkEdits& edits) {
   step_.setBusy(tr("Simulating with the edited links …"), -1);
   jobs_.start(
       kWhatIfChannel, edits.size() == 1 ? tr("What if: 1 edited link") : tr("What if: %1 edited links").arg(edits.size()),
-      [design, rates = study->rates](const std::atomic<bool>&) -> std::any { return simulate(design, rates); },
+      [design, rates = study->rates](const std::atomic<bool>& stop) -> std::any { return simulate(design, rates, stop); },
       [this, study, count = edits.size()](const std::any& result) {
         const auto& simulated = std::any_cast<const std::shared_ptr<const SimulatedStep>&>(result);
         show(simulated);

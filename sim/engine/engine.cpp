@@ -268,15 +268,20 @@ Picoseconds State::launch_time(const Slot& slot) const {
   return launched;
 }
 
-Outcome<Run> run(const Program& program) {
+Outcome<Run> run(const Program& program, const std::atomic<bool>* stop) {
   Problems dead = without_rate(program);
   if (!dead.empty()) return dead;
   State state(program);
   Fold fold(state);
   Engine engine(state);
   engine.begin();
+  constexpr std::uint32_t kLook = 4096;  // instants: a millisecond or so
+  std::uint32_t instants = 0;
   do {
     if (!state.started_markers.empty()) fold.at_markers();
+    if (stop != nullptr && ++instants % kLook == 0 && stop->load(std::memory_order_relaxed)) {
+      return Problem{"engine.stopped", "", "the simulation was stopped", "simulate it again"};
+    }
   } while (state.now + state.shift < kLongest && engine.instant());
   if (state.now + state.shift >= kLongest) return too_long(program, state.run.start, state.run.end);
   if (state.ended != static_cast<std::int64_t>(program.activities.size())) {

@@ -3,6 +3,7 @@
 // of a contended set of flows the size of its connected component of resources.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "model/quantity/problem.h"
@@ -35,8 +36,9 @@ struct Run {
 
 /// Problems, each with the names of the activities concerned: "engine.cycle" (activities that wait for each other, listed as the
 /// cycle), "engine.no_rate" (a transfer over a resource of capacity zero), "engine.no_period" (a section that stands for more
-/// copies than it holds did not repeat itself: build more copies), "engine.too_long" (26 days).
-[[nodiscard]] Outcome<Run> run(const Program& program);
+/// copies than it holds did not repeat itself: build more copies), "engine.too_long" (26 days), "engine.stopped" (`stop` became
+/// true meanwhile; looked at every few thousand instants).
+[[nodiscard]] Outcome<Run> run(const Program& program, const std::atomic<bool>* stop = nullptr);
 
 /// "attention 3 (rank 5, layer 2, micro-batch 0)".
 [[nodiscard]] std::string describe(const Program& program, ActivityId activity);

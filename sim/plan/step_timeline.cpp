@@ -25,7 +25,7 @@ Outcome<WrittenStep> write_and_run(const ScreenContext& context, const Recipe& r
   for (;;) {
     Outcome<schedule::StepProgram> step = schedule::step_program(context, recipe, layout, options);
     if (!step.ok()) return step.problems();
-    Outcome<engine::Run> run = engine::run(step->program);
+    Outcome<engine::Run> run = engine::run(step->program, options.stop);
     if (run.ok()) {
       WrittenStep written;
       written.folded = !step->program.sections.empty();

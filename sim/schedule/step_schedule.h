@@ -9,6 +9,7 @@
 // after each layer; every micro-batch.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "model/quantity/problem.h"
@@ -27,7 +28,8 @@ struct StepOptions {
   bool every_rank = false;  // simulate all replicas and lanes, not one of each
   bool fold_layers = true;  // simulate few layers where all repeat (one stage, equal layers); exact, see engine::Section
   std::int32_t fold_copies = 4;
-  std::vector<SlowRank> slow_ranks = {};  // of several for one simulated rank the slowest counts
+  std::vector<SlowRank> slow_ranks = {};    // of several for one simulated rank the slowest counts
+  const std::atomic<bool>* stop = nullptr;  // becomes true: the simulation ends with the problem "engine.stopped"
 };
 
 struct StepProgram {

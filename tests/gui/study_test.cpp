@@ -345,6 +345,19 @@ TEST(JobList, WorkOfOthersIsListedToldToStopOnceAndEndsWhenTheySaySo) {
   EXPECT_EQ(jobs.rows().front().sentence, "it crashed");
 }
 
+TEST(Simulate, EndsWhenItsJobIsStopped) {
+  std::atomic<bool> stop{true};
+  const Design design = example_design("tp=1,cp=8,pp=1,dp=1,recompute=full");  // a ring: every layer is simulated
+  try {
+    (void)simulate(design, example_rates(), stop);
+    FAIL() << "went on";
+  } catch (const Error& error) {
+    EXPECT_THAT(std::string(error.what()), testing::HasSubstr("stopped"));
+  }
+  stop = false;
+  EXPECT_NE(simulate(design, example_rates(), stop), nullptr);
+}
+
 TEST(Live, AChosenCalibrationHoldsUntilItIsTakenBack) {
   StudyDocument document;
   Jobs jobs;

@@ -48,6 +48,19 @@ TEST(Engine, UndisturbedKernelsTakeExactlyTheirTime) {
   EXPECT_EQ(result.events, 3000);  // a posting, a start and an end each
 }
 
+TEST(Engine, StopsWhenItIsTold) {
+  ProgramBuilder builder;
+  const LaneId lane = builder.lane(0, LaneKind::kCompute);
+  for (int i = 0; i < 10'000; ++i) (void)builder.add(kernel(1), {lane});
+  const Program program = builder.take();
+  std::atomic<bool> stop{true};
+  const Outcome<engine::Run> stopped = run(program, &stop);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.problems()[0].code, "engine.stopped");
+  stop = false;
+  EXPECT_EQ(run(program, &stop)->makespan, 10'000);
+}
+
 TEST(Engine, FixedComesFirstThenTheAmountAtItsCapRoundedUp) {
   // 100 + ceil(1000 / 0.3 = 3333.3) = 3434. The second waits: 3434 + 7.
   ProgramBuilder builder;
