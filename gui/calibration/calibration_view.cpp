@@ -118,7 +118,8 @@ void CalibrationView::use() {
   const int row = list_->currentRow();
   if (!document_.is_open() || row < 0) return;
   const auto at = static_cast<std::size_t>(row);
-  const Calibration& calibration = known_[at]->calibration;
+  const std::shared_ptr<const KnownCalibration> known = known_[at];  // the list is made anew when the design changes
+  const Calibration& calibration = known->calibration;
   Design design = document_.design();
   design.calibration.reset();
   QStringList warnings;

@@ -178,7 +178,8 @@ std::string svg_of(const PartsChart& chart) {
   }
   for (std::size_t n = 0; n < names.size(); ++n) {
     const double x = 10 + (kWidth - 20.0) / kInALine * static_cast<double>(n % kInALine);
-    const double y = bars + 42 + 18 * static_cast<double>(n / kInALine);
+    const std::size_t line = n / kInALine;
+    const double y = bars + 42 + 18 * static_cast<double>(line);
     out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" class=\"c{}\"/>\n", x, y - 10, n % kColours);
     out += svg_text(x + 18, y, names[n]);
   }
