@@ -124,6 +124,7 @@ class Machine {
     if (marks_.empty()) wrong("takes back to a mark that is not there");
     const std::size_t at = marks_.back();
     marks_.pop_back();
+    if (at > stack_.size()) wrong("takes more than there is");  // below its mark
     return at;
   }
   void collect(NodeKind kind, std::size_t from) {
@@ -146,7 +147,7 @@ class Machine {
     stack_.resize(from);
   }
   void extend_last(NodeKind kind, std::size_t count) {
-    if (stack_.size() < count + 1) wrong("takes more than there is");
+    if (stack_.size() < count + 1 + (marks_.empty() ? 0 : marks_.back())) wrong("takes more than there is");
     extend(kind, stack_.size() - count);
   }
   /// Python numbers what it remembers without gaps; others may not.

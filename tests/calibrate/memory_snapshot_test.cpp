@@ -102,6 +102,9 @@ TEST(Pickle, HostileBytesAreProblems) {
   EXPECT_EQ(code_of("h\x05."), "pickle.syntax");     // never remembered
   EXPECT_EQ(code_of("\x80\x09."), "pickle.syntax");  // protocol 9
   EXPECT_EQ(code_of("\xff."), "pickle.syntax");
+  // An append that would take from below a mark, and what then collects down to that mark, read outside of the stack (fuzzing).
+  EXPECT_EQ(code_of("]K\x01(ae."), "pickle.syntax");
+  EXPECT_EQ(code_of("}NN(s1."), "pickle.syntax");
   EXPECT_EQ(code_of("X\xff\xff\xff\xff"
                     "abc"),
             "pickle.too_large");  // a text of 4 GiB
