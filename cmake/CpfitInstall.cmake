@@ -3,7 +3,6 @@
 #   gui          cpfit-gui            the desktop program
 #   bench        cpfit-bench          what measures; it alone depends on MPI, CUDA and NCCL
 #   development  libcpfit-dev         headers and static libraries of model and sim, for find_package(cpfit)
-include(GNUInstallDirs)
 
 # The manual and the completion are printed by the program that was built.
 set(pages "${PROJECT_BINARY_DIR}/package")

@@ -1,7 +1,9 @@
 #include "db/schema/steps.h"
 
 #include "db/schema/step_bundle.h"
+#include "db/schema/step_calibration.h"
 #include "db/schema/step_measured_job.h"
+#include "db/schema/step_verification.h"
 
 namespace cpfit {
 
@@ -338,176 +340,15 @@ CREATE TABLE timeline_lane (
 ) STRICT;
 )sql";
 
-// Version 4: attention compared with the truth, and what it proves. Errors are shares of a norm (model/record/verification.h).
-constexpr const char* kStep4 = R"sql(
-CREATE TABLE verification (
-  id INTEGER PRIMARY KEY,
-  suite TEXT NOT NULL,
-  backend TEXT NOT NULL,
-  implementation TEXT NOT NULL,
-  implementation_version TEXT NOT NULL,
-  tool_version TEXT NOT NULL,
-  fixture_sha256 TEXT NOT NULL,
-  suite_seconds REAL NOT NULL,
-  all_caught INTEGER NOT NULL,  -- 0: a planted fault passed, so nothing here proves anything
-  stored_unix_seconds INTEGER NOT NULL
-) STRICT;
-
-CREATE TABLE verification_case (
-  verification_id INTEGER NOT NULL REFERENCES verification (id) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  method TEXT NOT NULL,
-  mask TEXT NOT NULL,
-  shape TEXT NOT NULL,
-  layout TEXT NOT NULL,
-  dtype TEXT NOT NULL,
-  cp INTEGER NOT NULL,
-  inner_ranks INTEGER NOT NULL,  -- 0: the method's own
-  length_tokens INTEGER NOT NULL,
-  passed INTEGER NOT NULL,
-  pad_checked INTEGER NOT NULL,
-  pad_invariant INTEGER NOT NULL,
-  covered INTEGER NOT NULL,
-  occupancy_share REAL NOT NULL,
-  trouble TEXT NOT NULL,
-  PRIMARY KEY (verification_id, ordinal)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE verification_error (
-  verification_id INTEGER NOT NULL,
-  case_ordinal INTEGER NOT NULL,
-  tensor TEXT NOT NULL,
-  judged INTEGER NOT NULL,
-  normwise_share REAL NOT NULL,
-  largest_share REAL NOT NULL,
-  kernel_normwise_share REAL NOT NULL,
-  kernel_largest_share REAL NOT NULL,
-  normwise_limit_share REAL NOT NULL,
-  largest_limit_share REAL NOT NULL,
-  PRIMARY KEY (verification_id, case_ordinal, tensor),
-  FOREIGN KEY (verification_id, case_ordinal) REFERENCES verification_case (verification_id, ordinal) ON DELETE CASCADE
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE verification_block (
-  verification_id INTEGER NOT NULL REFERENCES verification (id) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  method TEXT NOT NULL,
-  shape TEXT NOT NULL,
-  cp INTEGER NOT NULL,
-  passed INTEGER NOT NULL,
-  loss_truth_nats REAL,  -- per token; NULL: not a number
-  loss_nats REAL,
-  parameter TEXT NOT NULL,
-  error_share REAL NOT NULL,
-  limit_share REAL NOT NULL,
-  trouble TEXT NOT NULL,
-  PRIMARY KEY (verification_id, ordinal)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE verification_control (
-  verification_id INTEGER NOT NULL REFERENCES verification (id) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  name TEXT NOT NULL,
-  meaning TEXT NOT NULL,
-  planted_in TEXT NOT NULL,
-  caught INTEGER NOT NULL,
-  tensor TEXT NOT NULL,
-  error_share REAL NOT NULL,
-  limit_share REAL NOT NULL,
-  loss_truth_nats REAL,   -- per token; NULL: not a number
-  loss_faulty_nats REAL,
-  gradient TEXT NOT NULL,
-  gradient_error_share REAL NOT NULL,
-  loss_looks_alike INTEGER NOT NULL,
-  trouble TEXT NOT NULL,
-  PRIMARY KEY (verification_id, ordinal)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE verification_left_out (
-  verification_id INTEGER NOT NULL REFERENCES verification (id) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  reason TEXT NOT NULL,
-  case_count INTEGER NOT NULL,
-  PRIMARY KEY (verification_id, ordinal)
-) STRICT, WITHOUT ROWID;
-)sql";
-
-// Version 5: calibrations. Texts of several (hosts, groups) have a line each. rates_toml holds the fitted rows;
-// calibration_surface repeats their quality for queries.
-constexpr const char* kStep5 = R"sql(
-CREATE TABLE calibration (
-  id INTEGER PRIMARY KEY,
-  sha256 TEXT NOT NULL UNIQUE,            -- of the content: the calibration's own id
-  name TEXT NOT NULL,
-  tool_version TEXT NOT NULL,
-  assumed INTEGER NOT NULL,               -- 1: data-sheet defaults
-  created_unix_seconds INTEGER NOT NULL,  -- 0: not known
-  hosts TEXT NOT NULL,
-  cpu TEXT NOT NULL,
-  core_count INTEGER NOT NULL,
-  memory_bytes INTEGER NOT NULL,          -- of one host
-  gpu TEXT NOT NULL,
-  gpus_per_host INTEGER NOT NULL,
-  gpu_memory_bytes INTEGER NOT NULL,
-  driver TEXT NOT NULL,
-  cuda TEXT NOT NULL,
-  nccl TEXT NOT NULL,
-  cudnn TEXT NOT NULL,
-  mpi TEXT NOT NULL,
-  blas TEXT NOT NULL,
-  throttled TEXT NOT NULL,                -- empty: nothing seen
-  link TEXT NOT NULL,
-  clock_min_mhz REAL,                     -- these four: NULL where nothing told
-  clock_median_mhz REAL,
-  clock_max_mhz REAL,
-  power_limit_watts REAL,
-  member_groups TEXT NOT NULL,            -- what communicated
-  rates_toml TEXT NOT NULL
-) STRICT;
-CREATE INDEX calibration_name ON calibration (name);
-
-CREATE TABLE calibration_source (
-  calibration_id INTEGER NOT NULL REFERENCES calibration (id) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  path TEXT NOT NULL,
-  sha256 TEXT NOT NULL,
-  format TEXT NOT NULL,
-  point_count INTEGER NOT NULL,
-  left_out_count INTEGER NOT NULL,
-  PRIMARY KEY (calibration_id, ordinal)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE calibration_gap (
-  calibration_id INTEGER NOT NULL REFERENCES calibration (id) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  surface TEXT NOT NULL,
-  reason TEXT NOT NULL,
-  PRIMARY KEY (calibration_id, ordinal)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE calibration_surface (
-  calibration_id INTEGER NOT NULL REFERENCES calibration (id) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  device TEXT NOT NULL,
-  surface TEXT NOT NULL,
-  fitted_range TEXT NOT NULL,
-  row_count INTEGER NOT NULL,
-  held_out_count INTEGER NOT NULL,
-  median_error_share REAL NOT NULL,
-  p90_error_share REAL NOT NULL,
-  noise_share REAL NOT NULL,              -- 0: the source does not tell
-  evidence TEXT NOT NULL,
-  source TEXT NOT NULL,
-  PRIMARY KEY (calibration_id, ordinal)
-) STRICT, WITHOUT ROWID;
-)sql";
-
-const SchemaStep kSteps[] = {
-    {1, kStep1}, {2, kStep2}, {3, kStep3}, {4, kStep4}, {5, kStep5}, {6, kBundleStep}, {7, kMeasuredJobStep},
-};
-
 }  // namespace
 
-std::span<const SchemaStep> schema_steps() { return kSteps; }
+std::span<const SchemaStep> schema_steps() {
+  // The texts of later steps stand in files of their own: gathered when they are asked for, not before main.
+  static const SchemaStep kSteps[] = {
+      {1, kStep1},           {2, kStep2},      {3, kStep3},           {4, kVerificationStep},
+      {5, kCalibrationStep}, {6, kBundleStep}, {7, kMeasuredJobStep},
+  };
+  return kSteps;
+}
 
 }  // namespace cpfit

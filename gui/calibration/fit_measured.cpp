@@ -6,20 +6,11 @@
 #include "calibrate/fit/fit_imported.h"
 #include "db/store/calibration_store.h"
 #include "gui/look/figures.h"
+#include "gui/look/taken.h"
 #include "model/rates/overlay.h"
 #include "model/rates/rate_tables.h"
 
 namespace cpfit::gui {
-
-namespace {
-
-template <class Value>
-Value taken(Outcome<Value> outcome) {
-  if (!outcome.ok()) throw Error(to_text(outcome.problems().front()));
-  return std::move(outcome).value();
-}
-
-}  // namespace
 
 MeasuredFit fit_measured(const QString& path, const std::string& tool_version, std::int64_t unix_seconds) {
   const ImportedFile file = taken(import_file(to_std(path)));

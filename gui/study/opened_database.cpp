@@ -5,18 +5,9 @@
 
 #include "db/store/calibration_store.h"
 #include "gui/look/figures.h"
+#include "gui/look/taken.h"
 
 namespace cpfit::gui {
-
-namespace {
-
-template <class Value>
-Value taken(Outcome<Value> outcome) {
-  if (!outcome.ok()) throw Error(to_text(outcome.problems().front()));
-  return std::move(outcome).value();
-}
-
-}  // namespace
 
 std::shared_ptr<const DatabaseContent> read_database(const QString& path) {
   const Store store = open_store(to_std(path), {.access = StoreAccess::kRead});

@@ -1,0 +1,8 @@
+// The schema step of calibrations.
+#pragma once
+
+namespace cpfit {
+
+extern const char* const kCalibrationStep;  // SQL, see db/schema/steps.h
+
+}  // namespace cpfit
