@@ -1,15 +1,15 @@
 // cpfit completion and cpfit manual: what packages install beside the program, made from the commands themselves.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/describe/completion.h"
 #include "cli/describe/man_page.h"
 #include "cli/exit_code.h"
+#include "cli/terminal.h"
 #include "cli/version.h"
+#include "model/quantity/text_file.h"
 
 namespace cpfit::cli {
 
@@ -34,15 +34,12 @@ int print_manual(const CLI::App& app, const ManualArguments& arguments) {
     fmt::print("{}", man_page(describe(app), kVersion));
     return kDone;
   }
-  std::ifstream file(arguments.help, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    fmt::print(stderr, "cpfit manual: cannot read {}\n       write it first: {} --help > {}\n", arguments.help, arguments.program,
-               arguments.help);
+  const Outcome<std::string> help = read_text_file(arguments.help, kMostWrittenBytes, "manual.help");
+  if (!help.ok()) {
+    print_problems(help.problems());
     return kBadInput;
   }
-  fmt::print("{}", man_page_of_help(arguments.program, text.str(), kVersion));
+  fmt::print("{}", man_page_of_help(arguments.program, *help, kVersion));
   return kDone;
 }
 

@@ -1,9 +1,6 @@
 // cpfit runs import: a bundle verified, then stored.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "cli/commands.h"
@@ -14,32 +11,19 @@
 #include "cli/runs/review_text.h"
 #include "cli/terminal.h"
 #include "db/store/bundle_store.h"
+#include "model/quantity/text_file.h"
 
 namespace cpfit::cli {
 
 namespace {
 
-constexpr std::uintmax_t kMaxFile = std::uintmax_t{256} << 20;  // a million ranks are 50 MB
-
 struct ImportArguments : RunsArguments {
   std::string file;
 };
 
-Outcome<std::string> read_whole(const std::string& path) {
-  const auto refuse = [&](const std::string& reason) {
-    return Problem{"bundle.unreadable", path, reason, "give a file of cpfit runs export"};
-  };
-  std::error_code failure;
-  if (!std::filesystem::is_regular_file(path, failure)) return refuse("there is no such file");
-  if (std::filesystem::file_size(path, failure) > kMaxFile) return refuse("the file is larger than any bundle");
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) return refuse("the file cannot be read");
-  return text;
-}
-
 int run_import(const ImportArguments& arguments) {
-  const Outcome<std::string> text = read_whole(arguments.file);
+  const Outcome<std::string> text =
+      read_text_file(arguments.file, kMostTableBytes, "bundle.unreadable");  // a million ranks are 50 MB
   if (!text.ok()) return refuse_input(text.problems());
   const Outcome<Bundle> bundle = parse_bundle(*text, arguments.file);
   if (!bundle.ok()) return refuse_input(bundle.problems());
