@@ -11,7 +11,6 @@
 #include "cli/json.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
-#include "model/framework/rule_set.h"
 #include "model/quantity/text.h"
 #include "sim/plan/lengths.h"
 #include "sim/plan/plan.h"
@@ -52,27 +51,6 @@ Outcome<std::vector<std::int64_t>> read_lengths(const std::string& text) {
     begin = end + 1;
   }
   return std::vector<std::int64_t>(lengths.begin(), lengths.end());
-}
-
-/// The recipe to sweep around: what the person names, else what `plan` would ship (or comes nearest to). Prints its problems.
-std::optional<Recipe> base_recipe(const CurveArguments& arguments, const Study& study) {
-  const Recipe& base = study.scenario.base;
-  if (!arguments.recipe.empty()) {
-    const Outcome<Recipe> named = parse_recipe(arguments.recipe, base);
-    if (named.ok() && find_framework(named->framework).ok()) return *named;
-    print_argument_problems("--recipe", named.ok() ? find_framework(named->framework).problems() : named.problems());
-    return std::nullopt;
-  }
-  PlanOptions options;
-  options.crossover = false;
-  options.timeline = false;
-  const Outcome<PlanResult> planned = plan(study.scenario, study.rates, options);
-  if (!planned.ok()) {
-    print_problems(planned.problems());
-    return std::nullopt;
-  }
-  if (planned->ships) return planned->ship.recipe;
-  return planned->candidates.empty() ? base : planned->candidates.front().recipe;
 }
 
 /// What a sweep says of CP > 1 against CP = 1; 0 where no length shows it.
@@ -194,8 +172,9 @@ int run_curve(const CurveArguments& arguments) {
     print_argument_problems("--seq", lengths.problems());
     return kBadInput;
   }
-  const std::optional<Recipe> base = base_recipe(arguments, *study);
-  if (!base) return kBadInput;
+  const std::optional<ChosenRecipe> chosen = choose_recipe(arguments.recipe, *study);
+  if (!chosen) return kBadInput;
+  const Recipe* base = &chosen->recipe;
   study->scenario.base = *base;  // its framework decides which rules hold
   const std::vector<std::int32_t> cps = arguments.cp.empty() ? std::vector<std::int32_t>{1, 2, 4, 8, 16} : arguments.cp;
   const std::vector<SweepPointOrReason> points = controlled_sweep(study->scenario, study->rates, *base, cps, *lengths);

@@ -129,9 +129,21 @@ int write_job(const LaunchArguments& arguments, LaunchFormat format) {
     scenario = std::move(stored->first);
     recipe = stored->second;
   } else {
-    scenario = launch_scenario(load_scenario(arguments.scenario));
-    if (!scenario) return kBadInput;
-    recipe = scenario->base;
+    std::optional<Study> study = load_study(arguments.scenario);
+    if (!study) return kBadInput;
+    recipe = study->scenario.base;
+    if (arguments.recipe.empty()) {
+      const std::optional<ChosenRecipe> chosen = choose_recipe("", *study);
+      if (!chosen) return kBadInput;
+      if (!chosen->fits) {
+        print_problems({{"launch.nothing_ships", arguments.scenario, "no recipe fits, so there is none to launch",
+                         "ask cpfit plan why, or name one with --recipe"}});
+        return kNothingFits;
+      }
+      recipe = chosen->recipe;
+      fmt::print(stderr, "cpfit: launching what plan ships: {}\n", to_text(recipe, study->scenario.base));
+    }
+    scenario = std::move(study->scenario);
   }
   const Outcome<Recipe> parsed = parse_recipe(arguments.recipe, recipe);
   if (!parsed.ok()) {
@@ -242,9 +254,9 @@ int run_launch(const LaunchArguments& arguments) {
     return kBadInput;
   }
   if (!arguments.read.empty()) return read_job(arguments, *format);
-  if (arguments.run == 0 && (arguments.scenario.empty() || arguments.recipe.empty())) {
-    print_problems({{"launch.nothing", "", "neither a scenario with a recipe, nor a stored run, nor a file to read",
-                     "name SCENARIO --recipe \"...\", or --run N, or --read FILE"}});
+  if (arguments.run == 0 && arguments.scenario.empty()) {
+    print_problems({{"launch.nothing", "", "neither a scenario, nor a stored run, nor a file to read",
+                     "name SCENARIO (and a recipe of your own by --recipe), or --run N, or --read FILE"}});
     return kBadInput;
   }
   return write_job(arguments, *format);
@@ -257,8 +269,9 @@ void add_launch(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("launch", "Arguments of the real training job for a recipe, and back");
   CLI::Option* scenario = command->add_option("scenario", arguments->scenario, "Scenario file");
   command->add_option("--format", arguments->format, "megatron, bridge, torchtitan or deepspeed")->required();
-  command->add_option("--recipe", arguments->recipe,
-                      "Recipe to launch, e.g. \"tp=2,cp=4,pp=1,dp=1\"; missing keys take the scenario's values");
+  command->add_option(
+      "--recipe", arguments->recipe,
+      "Recipe to launch, e.g. \"tp=2,cp=4,pp=1,dp=1\"; missing keys take the scenario's values (default: what plan ships)");
   CLI::Option* run = command->add_option("--run", arguments->run, "Number of a stored run: what it ships is launched")
                          ->excludes(scenario)
                          ->check(CLI::PositiveNumber);

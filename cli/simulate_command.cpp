@@ -56,11 +56,9 @@ int run_simulate(const SimulateArguments& arguments) {
   }
   std::optional<Study> study = load_study(arguments.scenario, arguments.calibration, arguments.timeline.database);
   if (!study) return kBadInput;
-  Outcome<Recipe> recipe = parse_recipe(arguments.recipe, study->scenario.base);
-  if (!recipe.ok()) {
-    print_argument_problems("--recipe", recipe.problems());
-    return kBadInput;
-  }
+  const std::optional<ChosenRecipe> chosen = choose_recipe(arguments.recipe, *study);
+  if (!chosen) return kBadInput;
+  const Recipe* recipe = &chosen->recipe;
   study->scenario.base = *recipe;  // its framework decides which rules hold
   Outcome<Workbench> bench = Workbench::build(study->scenario, study->rates);
   if (!bench.ok()) {
@@ -136,8 +134,8 @@ void add_simulate(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<SimulateArguments>();
   CLI::App* command = app.add_subcommand("simulate", "Memory and time of one recipe, in detail");
   command->add_option("scenario", arguments->scenario, "Scenario file")->required();
-  command->add_option("--recipe", arguments->recipe, "e.g. \"tp=2,cp=4,pp=1,dp=1\"; missing keys take the scenario's values")
-      ->required();
+  command->add_option("--recipe", arguments->recipe,
+                      "e.g. \"tp=2,cp=4,pp=1,dp=1\"; missing keys take the scenario's values (default: what plan ships)");
   command->add_option("--fidelity", arguments->fidelity, "screen: closed form; timeline: every kernel and transfer")
       ->capture_default_str()
       ->check(CLI::IsMember({"screen", "timeline"}));

@@ -7,6 +7,8 @@
 #include "cli/calibration_groups.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
+#include "model/framework/rule_set.h"
+#include "sim/plan/plan.h"
 
 namespace cpfit::cli {
 
@@ -39,6 +41,26 @@ void warn_of_groups(Study& study, const Recipe& recipe) {
     fmt::print(stderr, "cpfit: calibration '{}': {}\n", study.chosen->name, warning);
     study.calibration->warnings.push_back(std::move(warning));
   }
+}
+
+std::optional<ChosenRecipe> choose_recipe(const std::string& text, const Study& study) {
+  const Recipe& base = study.scenario.base;
+  if (!text.empty()) {
+    const Outcome<Recipe> named = parse_recipe(text, base);
+    if (named.ok() && find_framework(named->framework).ok()) return ChosenRecipe{*named};
+    print_argument_problems("--recipe", named.ok() ? find_framework(named->framework).problems() : named.problems());
+    return std::nullopt;
+  }
+  PlanOptions options;
+  options.crossover = false;
+  options.timeline = false;
+  const Outcome<PlanResult> planned = plan(study.scenario, study.rates, options);
+  if (!planned.ok()) {
+    print_problems(planned.problems());
+    return std::nullopt;
+  }
+  if (planned->ships) return ChosenRecipe{planned->ship.recipe};
+  return ChosenRecipe{planned->candidates.empty() ? base : planned->candidates.front().recipe, false};
 }
 
 void print_argument_problems(const std::string& argument, Problems problems) {

@@ -37,6 +37,36 @@ TEST(Launch, WhatItPrintsIsReadBack) {
   EXPECT_EQ(back["sequence_tokens"], 131072);
 }
 
+TEST(Launch, WithoutARecipeWhatPlanShipsIsLaunched) {
+  const Folder folder;
+  const std::string scenario = eight_gpus(folder);
+  const nlohmann::json plan = cpfit_json({"plan", scenario, "--no-crossover", "--no-timeline"});
+  const Said said = cpfit({"launch", scenario, "--format", "megatron", "--json"});
+  ASSERT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_THAT(said.err, HasSubstr("launching what plan ships"));
+  const nlohmann::json launch = nlohmann::json::parse(said.out);
+  const nlohmann::json same =
+      cpfit_json({"launch", scenario, "--recipe", plan["ship"]["recipe"].get<std::string>(), "--format", "megatron"});
+  EXPECT_EQ(launch["recipe"], same["recipe"]);
+  const nlohmann::json simulated = cpfit_json({"simulate", scenario});
+  EXPECT_EQ(simulated["recipe"], plan["ship"]["recipe"]);
+}
+
+TEST(Launch, WhereNothingFitsNothingIsLaunched) {
+  const Folder folder;
+  const std::string scenario = folder.file("large.toml", R"(name = "too large"
+model = {preset = "llama3.1-405b"}
+cluster = {preset = "dgx-h100", nodes = 1}
+[training]
+sequence_length = "128k"
+global_batch = 8
+)");
+  const Said said = cpfit({"launch", scenario, "--format", "megatron"});
+  EXPECT_EQ(said.exit_code, 3);
+  EXPECT_EQ(said.out, "");
+  EXPECT_THAT(said.err, HasSubstr("no recipe fits"));
+}
+
 using Keys = std::map<std::string, std::string>;
 
 Keys keys_of(const std::string& recipe) {

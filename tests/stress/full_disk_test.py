@@ -14,7 +14,7 @@ import sys
 
 sys.dont_write_bytecode = True  # no folder beside the sources
 from children import need, os, rows, run, scenario, sound, tempfile
-from kill_test import FIXTURES, nccl_tests_output
+from kill_test import FIXTURES, LOGS, nccl_tests_output
 
 SKIPPED = 77
 
@@ -42,6 +42,10 @@ def commands(cpfit, folder, disk):
     """Name, words, and the file that the command writes."""
     question = scenario(folder, nodes=1, model="llama3-8b", batch=8)
     measured = nccl_tests_output(os.path.join(folder, "ar.txt"))
+    elsewhere, bundle = os.path.join(folder, "elsewhere.sqlite"), os.path.join(folder, "bundle.json")
+    if not os.path.exists(bundle):
+        run([cpfit, "plan", question, "--no-crossover", "--no-candidates", "--db", elsewhere])
+        run([cpfit, "runs", "export", "1", "--db", elsewhere, "--out", bundle])
     recipe = ["--recipe", "tp=2,cp=4,pp=1,dp=1,recompute=full"]
     database, out = os.path.join(disk, "d.sqlite"), os.path.join(disk, "out")
     timeline = ["simulate", question] + recipe + ["--fidelity", "timeline"]
@@ -58,6 +62,9 @@ def commands(cpfit, folder, disk):
          out),
         ("launch --out", [cpfit, "launch", question, "--format", "megatron"] + recipe + ["--out", out], out),
         ("calibrate fit --out", [cpfit, "calibrate", "fit", measured, "--out", out], out),
+        ("runs export --out", [cpfit, "runs", "export", "1", "--db", elsewhere, "--out", out], out),
+        ("runs import --db", [cpfit, "runs", "import", bundle, "--db", database], database),
+        ("ingest --db", [cpfit, "ingest", str(LOGS / "megatron.log"), "--db", database], database),
         ("verify emit", [cpfit, "verify", "emit", os.path.join(disk, "tensors"), "--mask", "causal"], None),
     ]
 

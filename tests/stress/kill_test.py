@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""kill -9 at random moments: of a sweep that writes a database, and of imports that write files and calibrations.
+"""kill -9 at random moments: of a sweep that writes a database, and of imports and exports that write files, calibrations,
+bundles and results of jobs.
 
   tests/stress/kill_test.py build/cli/cpfit [--kills 100] [--seed N] [--small]
 
@@ -15,6 +16,7 @@ sys.dont_write_bytecode = True  # no folder beside the sources
 from children import fail, killed_after, need, os, random, rows, run, run_json, scenario, sound, tempfile, time
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "topology"
+LOGS = FIXTURES.parent / "logs"
 CANDIDATES = "SELECT count(*) FROM candidate WHERE origin = 'search'"
 
 
@@ -103,30 +105,32 @@ class FileImport(Work):
         run(self.words)
 
 
-class CalibrationImport(Work):
-    """`calibrate fit --db`: the calibration is there whole, or not at all."""
+class DatabaseImport(Work):
+    """A command that brings something into a new database: it is there whole, or not at all."""
 
-    def __init__(self, cpfit, folder, measured_file):
-        self.cpfit, self.folder, self.number = cpfit, folder, 0
-        self.database = os.path.join(folder, "calibrations.sqlite")
-        self.words = [cpfit, "calibrate", "fit", measured_file, "--name", "node", "--db"]
-        reference = os.path.join(folder, "reference.sqlite")
+    def __init__(self, folder, name, words, tables, once):
+        """`words` want the database after them; `once`: what is known already is not stored a second time."""
+        self.folder, self.name, self.words, self.tables, self.once, self.number = folder, name, words, tables, once, 0
+        reference = os.path.join(folder, name + ".sqlite")
         self.seconds = measured(lambda: run(self.words + [reference]))
         self.whole = self.count(reference)
+        need(all(self.whole[:1]), f"{name} stores nothing")
 
-    @staticmethod
-    def count(database):
-        tables = ("calibration", "calibration_source", "calibration_gap", "calibration_surface")
-        return [rows(database, f"SELECT count(*) FROM {table}")[0][0] for table in tables]
+    def count(self, database):
+        known = {table for (table,) in rows(database, "SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        return [rows(database, f"SELECT count(*) FROM {table}")[0][0] if table in known else 0 for table in self.tables]
 
     def killed(self, moment):
         self.number += 1
-        database = os.path.join(self.folder, f"c{self.number}.sqlite")
+        database = os.path.join(self.folder, f"{self.name}{self.number}.sqlite")
         hit = self.hit(self.words + [database], moment)
         if os.path.exists(database):
             sound(database)
+            left = self.count(database)
+            need(left == self.whole or not any(left), f"{self.name}: half of it is stored: {left} of {self.whole}")
             run(self.words + [database])  # finishes what was cut off, a schema included
-            need(self.count(database) == self.whole, "a calibration is stored half, or twice")
+            expected = self.whole if self.once else [a + b for a, b in zip(left, self.whole)]
+            need(self.count(database) == expected, f"{self.name}: {self.count(database)} rows after a second try, not {expected}")
         return hit
 
     def finish(self):
@@ -167,13 +171,24 @@ def main():
         plain = scenario(folder, nodes=nodes, model="llama3-8b", batch=8, name="plain.toml")
         recipe = f"tp=2,cp=4,pp=1,dp={nodes},recompute=full"
         topology, trace = os.path.join(folder, "t.json"), os.path.join(folder, "trace.json")
+        stored, bundle = os.path.join(folder, "stored.sqlite"), os.path.join(folder, "bundle.json")
+        exported = os.path.join(folder, "exported.json")
+        run([arguments.cpfit, "plan", plain, "--no-crossover", "--db", stored])
+        run([arguments.cpfit, "runs", "export", "1", "--db", stored, "--out", bundle])
         works = {
             "sweep": Sweep(arguments.cpfit, folder, arguments.small),
             "topology import": FileImport([arguments.cpfit, "topology", "import", str(FIXTURES / "slurm_tree.conf"), "--gpu",
                                            "H100-SXM5-80GB", "--out", topology], topology),
             "simulate --trace": FileImport([arguments.cpfit, "simulate", plain, "--recipe", recipe, "--fidelity", "timeline", "--trace",
                                             trace], trace),
-            "calibrate fit": CalibrationImport(arguments.cpfit, folder, nccl_tests_output(os.path.join(folder, "ar.txt"))),
+            "runs export": FileImport([arguments.cpfit, "runs", "export", "1", "--db", stored, "--out", exported], exported),
+            "calibrate fit": DatabaseImport(
+                folder, "calibrations",
+                [arguments.cpfit, "calibrate", "fit", nccl_tests_output(os.path.join(folder, "ar.txt")), "--name", "node", "--db"],
+                ("calibration", "calibration_source", "calibration_gap", "calibration_surface"), once=True),
+            "runs import": DatabaseImport(folder, "bundles", [arguments.cpfit, "runs", "import", bundle, "--db"], ("bundle",), once=True),
+            "ingest": DatabaseImport(folder, "jobs", [arguments.cpfit, "ingest", str(LOGS / "megatron.log"), "--db"],
+                                     ("measured_job", "measured_source", "measured_figure", "measured_left_out"), once=False),
         }
         hits = dict.fromkeys(works, 0)
         names = list(works)
