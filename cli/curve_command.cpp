@@ -23,7 +23,7 @@ struct CurveArguments {
   std::string scenario;
   std::string calibration;
   std::string lengths = "4k..1M";
-  std::string recipe;
+  std::optional<std::string> recipe;
   std::vector<std::int32_t> cp;
   bool json = false;
 };

@@ -20,7 +20,8 @@ namespace cpfit::cli {
 namespace {
 
 struct LaunchArguments {
-  std::string scenario, recipe, read, out, format, database = "cpfit.sqlite";
+  std::string scenario, read, out, format, database = "cpfit.sqlite";
+  std::optional<std::string> recipe;
   std::int64_t run = 0, gpus = 0, layers = 0;
   bool json = false;
 };
@@ -132,8 +133,8 @@ int write_job(const LaunchArguments& arguments, LaunchFormat format) {
     std::optional<Study> study = load_study(arguments.scenario);
     if (!study) return kBadInput;
     recipe = study->scenario.base;
-    if (arguments.recipe.empty()) {
-      const std::optional<ChosenRecipe> chosen = choose_recipe("", *study);
+    if (!arguments.recipe) {
+      const std::optional<ChosenRecipe> chosen = choose_recipe(std::nullopt, *study);
       if (!chosen) return kBadInput;
       if (!chosen->fits) {
         print_problems({{"launch.nothing_ships", arguments.scenario, "no recipe fits, so there is none to launch",
@@ -145,7 +146,7 @@ int write_job(const LaunchArguments& arguments, LaunchFormat format) {
     }
     scenario = std::move(study->scenario);
   }
-  const Outcome<Recipe> parsed = parse_recipe(arguments.recipe, recipe);
+  const Outcome<Recipe> parsed = arguments.recipe ? parse_recipe(*arguments.recipe, recipe) : Outcome<Recipe>(recipe);
   if (!parsed.ok()) {
     print_argument_problems("--recipe", parsed.problems());
     return kBadInput;

@@ -22,7 +22,7 @@ namespace {
 struct SimulateArguments {
   std::string scenario;
   std::string calibration;
-  std::string recipe;
+  std::optional<std::string> recipe;
   std::string fidelity = "screen";
   std::int32_t stage = -1;
   bool ledger = false;

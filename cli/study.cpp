@@ -43,10 +43,10 @@ void warn_of_groups(Study& study, const Recipe& recipe) {
   }
 }
 
-std::optional<ChosenRecipe> choose_recipe(const std::string& text, const Study& study) {
+std::optional<ChosenRecipe> choose_recipe(const std::optional<std::string>& text, const Study& study) {
   const Recipe& base = study.scenario.base;
-  if (!text.empty()) {
-    const Outcome<Recipe> named = parse_recipe(text, base);
+  if (text) {
+    const Outcome<Recipe> named = parse_recipe(*text, base);
     if (named.ok() && find_framework(named->framework).ok()) return ChosenRecipe{*named};
     print_argument_problems("--recipe", named.ok() ? find_framework(named->framework).problems() : named.problems());
     return std::nullopt;

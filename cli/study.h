@@ -27,7 +27,7 @@ struct Study {
 /// Adds to the calibration's warnings, and to standard error, which groups of the recipe it was not measured with.
 void warn_of_groups(Study& study, const Recipe& recipe);
 
-/// The recipe to work on: `text` as --recipe has it, over the scenario's own choices; where it is empty what `plan` would ship,
+/// The recipe to work on: `text` as --recipe has it, over the scenario's own choices; where there is none what `plan` would ship,
 /// and where nothing fits what comes nearest to it.
 struct ChosenRecipe {
   Recipe recipe;
@@ -35,7 +35,7 @@ struct ChosenRecipe {
 };
 
 /// Prints its problems; nothing then.
-[[nodiscard]] std::optional<ChosenRecipe> choose_recipe(const std::string& text, const Study& study);
+[[nodiscard]] std::optional<ChosenRecipe> choose_recipe(const std::optional<std::string>& text, const Study& study);
 
 /// Prints problems of an argument such as --recipe, which the place of each then begins with.
 void print_argument_problems(const std::string& argument, Problems problems);

@@ -46,10 +46,10 @@ TEST(Launch, WithoutARecipeWhatPlanShipsIsLaunched) {
   EXPECT_THAT(said.err, HasSubstr("launching what plan ships"));
   const nlohmann::json launch = nlohmann::json::parse(said.out);
   const nlohmann::json same =
-      cpfit_json({"launch", scenario, "--recipe", plan["ship"]["recipe"].get<std::string>(), "--format", "megatron"});
+      cpfit_json({"launch", scenario, "--recipe", plan["verdict"]["ship"]["recipe"].get<std::string>(), "--format", "megatron"});
   EXPECT_EQ(launch["recipe"], same["recipe"]);
   const nlohmann::json simulated = cpfit_json({"simulate", scenario});
-  EXPECT_EQ(simulated["recipe"], plan["ship"]["recipe"]);
+  EXPECT_EQ(simulated["recipe"], plan["verdict"]["ship"]["recipe"]);
 }
 
 TEST(Launch, WhereNothingFitsNothingIsLaunched) {

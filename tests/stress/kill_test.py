@@ -185,7 +185,7 @@ def main():
             "calibrate fit": DatabaseImport(
                 folder, "calibrations",
                 [arguments.cpfit, "calibrate", "fit", nccl_tests_output(os.path.join(folder, "ar.txt")), "--name", "node", "--db"],
-                ("calibration", "calibration_source", "calibration_gap", "calibration_surface"), once=True),
+                ("calibration", "calibration_source", "calibration_gap", "calibration_exclusion", "calibration_surface"), once=True),
             "runs import": DatabaseImport(folder, "bundles", [arguments.cpfit, "runs", "import", bundle, "--db"], ("bundle",), once=True),
             "ingest": DatabaseImport(folder, "jobs", [arguments.cpfit, "ingest", str(LOGS / "megatron.log"), "--db"],
                                      ("measured_job", "measured_source", "measured_figure", "measured_left_out"), once=False),
