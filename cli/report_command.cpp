@@ -7,9 +7,9 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/proof.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
+#include "cli/verify/proof.h"
 #include "cli/write_file.h"
 #include "db/store/verification_store.h"
 #include "sim/report/study_report.h"

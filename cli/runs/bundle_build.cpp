@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "cli/proof.h"
 #include "cli/terminal.h"
+#include "cli/verify/proof.h"
 #include "model/cluster/topology_text.h"
 #include "model/presets/embedded.h"
 #include "model/presets/entries.h"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "cli/proof.h"
 #include "cli/runs/suite_match.h"
-#include "cli/verify_names.h"
+#include "cli/verify/names.h"
+#include "cli/verify/proof.h"
 #include "db/store/verification_store.h"
 #include "kernels/verify/fixture.h"
 

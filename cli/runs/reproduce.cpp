@@ -13,8 +13,8 @@
 #include "cli/runs/stored_study.h"
 #include "cli/runs/suite_match.h"
 #include "cli/terminal.h"
-#include "cli/verify_backend.h"
-#include "cli/verify_record.h"
+#include "cli/verify/backend.h"
+#include "cli/verify/record.h"
 #include "db/store/verification_store.h"
 #include "sim/plan/plan.h"
 

@@ -7,9 +7,9 @@
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/plan_text.h"
-#include "cli/proof.h"
 #include "cli/runs/commands.h"
 #include "cli/terminal.h"
+#include "cli/verify/proof.h"
 #include "db/query/runs.h"
 #include "db/store/verification_store.h"
 

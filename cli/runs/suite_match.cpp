@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/verify_names.h"
+#include "cli/verify/names.h"
 
 namespace cpfit::cli {
 

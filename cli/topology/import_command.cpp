@@ -1,4 +1,4 @@
-#include "cli/topology_import_command.h"
+#include "cli/topology/import_command.h"
 
 #include <fmt/format.h>
 

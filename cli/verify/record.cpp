@@ -1,4 +1,4 @@
-#include "cli/verify_record.h"
+#include "cli/verify/record.h"
 
 #include "kernels/verify/suite.h"
 

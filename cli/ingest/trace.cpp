@@ -1,4 +1,4 @@
-#include "cli/ingest_trace.h"
+#include "cli/ingest/trace.h"
 
 #include <fmt/format.h>
 

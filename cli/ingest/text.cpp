@@ -1,4 +1,4 @@
-#include "cli/ingest_text.h"
+#include "cli/ingest/text.h"
 
 #include <fmt/format.h>
 

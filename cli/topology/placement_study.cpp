@@ -1,4 +1,4 @@
-#include "cli/placement_study.h"
+#include "cli/topology/placement_study.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/proof.h"
+#include "cli/verify/proof.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/ingest_files.h"
+#include "cli/ingest/files.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/verify_text.h"
+#include "cli/verify/text.h"
 
 #include <fmt/format.h>
 

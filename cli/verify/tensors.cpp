@@ -1,4 +1,4 @@
-#include "cli/verify_tensors.h"
+#include "cli/verify/tensors.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
-#include "cli/verify_names.h"
-#include "cli/verify_record.h"
-#include "cli/verify_text.h"
+#include "cli/verify/names.h"
+#include "cli/verify/record.h"
+#include "cli/verify/text.h"
 #include "cli/version.h"
 #include "db/store/verification_store.h"
 #include "kernels/verify/check.h"

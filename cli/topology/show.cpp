@@ -1,4 +1,4 @@
-#include "cli/topology_show.h"
+#include "cli/topology/show.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 
 #include "cli/exit_code.h"
 #include "cli/json.h"
-#include "cli/placement_study.h"
 #include "cli/terminal.h"
-#include "cli/topology_import_command.h"
+#include "cli/topology/import_command.h"
+#include "cli/topology/placement_study.h"
 #include "model/cluster/member_network.h"
 #include "model/cluster/topology_text.h"
 #include "model/quantity/text.h"

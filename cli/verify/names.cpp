@@ -1,4 +1,4 @@
-#include "cli/verify_names.h"
+#include "cli/verify/names.h"
 
 #include <fmt/format.h>
 

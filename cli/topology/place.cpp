@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "cli/exit_code.h"
-#include "cli/placement_study.h"
 #include "cli/terminal.h"
-#include "cli/topology_import_command.h"
-#include "cli/topology_show.h"
+#include "cli/topology/import_command.h"
+#include "cli/topology/placement_study.h"
+#include "cli/topology/show.h"
 #include "model/quantity/text.h"
 #include "sim/plan/placement_text.h"
 #include "sim/plan/step_flows.h"

@@ -1,4 +1,4 @@
-#include "cli/verify_backend.h"
+#include "cli/verify/backend.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
