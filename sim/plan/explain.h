@@ -27,4 +27,9 @@ void annotate(Workbench& bench, const Training& training, const std::optional<Ca
 /// what is missing.
 [[nodiscard]] std::vector<Lever> rank_levers(Workbench& bench, const Training& training, const Candidate& base);
 
+/// Fewer nodes that divide by a higher power of two, where they train faster than all of them do (`faster_than`; none: where all
+/// of them can do nothing): 72 GPUs have a factor of 9 that degrees can rarely use.
+[[nodiscard]] std::optional<Lever> idle_nodes(Workbench& bench, const Training& training, const Recompute& recompute,
+                                              const std::optional<Seconds>& faster_than);
+
 }  // namespace cpfit

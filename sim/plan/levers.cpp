@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "model/quantity/text.h"
 #include "sim/plan/explain.h"
@@ -97,10 +98,21 @@ std::optional<Candidate> fastest_feasible(Workbench& bench, const Training& trai
 constexpr int kNodeDoublings = 6;         // more hardware is tried up to 64 times the cluster
 constexpr std::int64_t kShortest = 4096;  // a shorter sequence is tried down to this
 
+/// Smaller numbers of nodes that divide by a higher power of two, down to half: degrees fill them in more ways (16 of 18 trays).
+std::vector<std::int64_t> rounder_nodes(std::int64_t nodes) {
+  std::vector<std::int64_t> rounder;
+  for (std::int64_t block = 2; block <= nodes; block *= 2) {
+    const std::int64_t count = nodes / block * block;
+    if (count < nodes && (rounder.empty() || count < rounder.back())) rounder.push_back(count);
+  }
+  return rounder;
+}
+
 /// What no recipe on this cluster can do: more nodes, or fewer tokens per sequence. Smallest change that makes something
 /// feasible.
-void add_outer_levers(const Workbench& bench, const Training& training, const Candidate& base, std::vector<Lever>& levers) {
+void add_outer_levers(Workbench& bench, const Training& training, const Candidate& base, std::vector<Lever>& levers) {
   const Scenario& scenario = bench.scenario();
+  if (const std::optional<Lever> idle = idle_nodes(bench, training, base.recipe.recompute, std::nullopt)) levers.push_back(*idle);
   Scenario grown = scenario;
   grown.search.dp.clear();
   for (int doubling = 1; doubling <= kNodeDoublings; ++doubling) {
@@ -139,6 +151,35 @@ void add_outer_levers(const Workbench& bench, const Training& training, const Ca
 }
 
 }  // namespace
+
+std::optional<Lever> idle_nodes(Workbench& bench, const Training& training, const Recompute& recompute,
+                                const std::optional<Seconds>& faster_than) {
+  const Scenario& scenario = bench.scenario();
+  Scenario smaller = scenario;
+  smaller.search.dp.clear();
+  std::optional<Lever> best;
+  Seconds step = faster_than.value_or(Seconds(std::numeric_limits<double>::infinity()));
+  for (const std::int64_t nodes : rounder_nodes(scenario.cluster.nodes)) {
+    Outcome<Cluster> cluster = with_nodes(scenario.cluster, nodes);
+    if (!cluster.ok()) break;  // drawn whole
+    smaller.cluster = std::move(cluster).value();
+    Workbench rounder = bench.with(smaller);
+    const std::optional<Candidate> found = fastest_feasible(rounder, training, recompute);
+    if (!found || found->time.step().value() >= step.value()) continue;
+    step = found->time.step();
+    const std::int64_t all = scenario.cluster.gpus(), used = smaller.cluster.gpus();
+    Lever lever;
+    lever.change = fmt::format("nodes={}", nodes);
+    lever.gains = fmt::format("{} of the {} GPUs run cp={} tp={} pp={} dp={} at {} per step", used, all, found->recipe.cp,
+                              found->recipe.tp, found->recipe.pp, found->recipe.dp, print_time(step));
+    if (faster_than) lever.gains += fmt::format(", {} faster", print_share(1.0 - step / *faster_than));
+    lever.costs = fmt::format("{} GPUs stay idle", all - used);
+    lever.gain = faster_than ? 1.0 - step / *faster_than : 1.0;
+    lever.differs = {"cluster"};
+    best = std::move(lever);
+  }
+  return best;
+}
 
 std::vector<Lever> rank_levers(Workbench& bench, const Training& training, const Candidate& base) {
   const Requirements& requirements = bench.scenario().requirements;

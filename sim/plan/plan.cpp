@@ -134,6 +134,8 @@ Outcome<PlanResult> plan(const Scenario& scenario, const RateSet& rates, const P
     result.ship = candidates[*ship];
     annotate(bench, training, control_candidate, result.ship);
     result.ship.status = CandidateStatus::kShip;
+    if (const std::optional<Lever> idle = idle_nodes(bench, training, result.ship.recipe.recompute, result.ship.time.step()))
+      result.levers.push_back(*idle);
     result.neighbours = explain_neighbours(bench, training, candidates, result.ship);
     for (Neighbour& neighbour : result.neighbours) {
       neighbour.candidate.status = CandidateStatus::kReject;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/quantity/text.h"
 #include "sim/plan/explain.h"
 #include "sim/plan/lengths.h"
 #include "sim/plan/plan.h"
@@ -88,6 +89,23 @@ TEST(Plan, NothingFitsIsAnAnswerWithLevers) {
   EXPECT_FALSE(result.levers.empty());
   EXPECT_TRUE(
       std::is_sorted(result.levers.begin(), result.levers.end(), [](const Lever& a, const Lever& b) { return a.gain > b.gain; }));
+}
+
+TEST(Plan, NodesThatAreBetterLeftIdleAreNamed) {
+  // 5 nodes of 8: a factor of 5 that neither the 32 layers, the 32 heads, the 65,536 tokens nor the 8 sequences of a step divide
+  // by, so that no product of degrees fills 40 GPUs. 4 nodes are filled; fewer (none rounder than 4 is at least half of 5) are
+  // not asked.
+  const PlanResult five = plan_of(test::llama_on_dgx(5, 65536, 8)), four = plan_of(test::llama_on_dgx(4, 65536, 8));
+  ASSERT_TRUE(four.ships);
+  const auto idle = std::find_if(five.levers.begin(), five.levers.end(), [](const Lever& l) { return l.change == "nodes=4"; });
+  ASSERT_TRUE(five.ships);
+  EXPECT_EQ(five.ship.recipe.pp % 5, 0);
+  ASSERT_GT(five.ship.time.step().value(), four.ship.time.step().value());
+  ASSERT_NE(idle, five.levers.end());
+  EXPECT_NE(idle->gains.find(print_time(four.ship.time.step())), std::string::npos) << idle->gains;
+  EXPECT_EQ(idle->costs, "8 GPUs stay idle");
+  // A power of two has no rounder neighbour.
+  for (const Lever& lever : four.levers) EXPECT_NE(lever.differs, std::vector<std::string>{"cluster"}) << lever.change;
 }
 
 TEST(Plan, NeighboursSayWhyInOneSentence) {
