@@ -54,9 +54,11 @@ void save_launch(const std::string& text, const std::string& path) {
   write_file(path, [&](std::ostream& file) { file << text; });
 }
 
-void print_launch(const Launch& launch, const LaunchArguments& arguments) {
+void print_launch(const Launch& launch, const Recipe& recipe, const LaunchArguments& arguments) {
   std::string out = arguments.out.empty() ? to_text(launch) : fmt::format("written to {}\n", arguments.out);
-  out += heading("Why") + "\n";
+  const bool planned = arguments.run != 0 || !arguments.recipe;
+  out += heading(planned ? "Recipe: what plan ships" : "Recipe") + to_text(recipe) + "\n";
+  out += heading("Why");
   for (const LaunchVariable& row : launch.environment)
     out += wrapped(fmt::format("{}{}: {}", row.name, row.value.empty() ? " unset" : "=" + row.value, row.reason), 2) + "\n";
   for (const LaunchArgument& row : launch.arguments)
@@ -69,7 +71,7 @@ void print_launch(const Launch& launch, const LaunchArguments& arguments) {
       rows += wrapped(fmt::format("{}: {}", choice, row.reason), 2) + "\n";
     }
     if (!rows.empty())
-      out += heading(elsewhere ? "To be set outside these arguments" : "Not written, without effect here") + "\n" + rows;
+      out += heading(elsewhere ? "To be set outside these arguments" : "Not written, without effect here") + rows;
   }
   out +=
       "\n" + wrapped(fmt::format("Names as in {}. The model's own arguments are yours.", names_read_in(launch.format)), 2) + "\n";
@@ -142,7 +144,6 @@ int write_job(const LaunchArguments& arguments, LaunchFormat format) {
         return kNothingFits;
       }
       recipe = chosen->recipe;
-      fmt::print(stderr, "cpfit: launching what plan ships: {}\n", to_text(recipe, study->scenario.base));
     }
     scenario = std::move(study->scenario);
   }
@@ -168,7 +169,7 @@ int write_job(const LaunchArguments& arguments, LaunchFormat format) {
     body["out"] = arguments.out.empty() ? Json(nullptr) : Json(arguments.out);
     print_json(std::move(body));
   } else {
-    print_launch(*launch, arguments);
+    print_launch(*launch, *parsed, arguments);
   }
   return kDone;
 }

@@ -109,10 +109,10 @@ std::string job_text(const MeasuredJob& job) {
     for (const ComparedFigure& row : job.figures) note(fmt::format("{}: {}", name_of(row.measured.figure), row.measured.basis));
   }
   for (const std::string& remark : job.remarks) note(remark);
-  if (!notes.empty()) out += heading("What it rests on") + "\n" + notes;
+  if (!notes.empty()) out += heading("What it rests on") + notes;
   if (!job.left_out.empty()) {
     constexpr std::size_t kShown = 12;
-    out += heading(fmt::format("Left out: {} step{}", job.left_out.size(), job.left_out.size() == 1 ? "" : "s")) + "\n";
+    out += heading(fmt::format("Left out: {} step{}", job.left_out.size(), job.left_out.size() == 1 ? "" : "s"));
     for (std::size_t i = 0; i < std::min(kShown, job.left_out.size()); ++i) {
       const LeftOutStep& step = job.left_out[i];
       out += fmt::format("  iteration {} (line {}){}: {}\n", step.iteration, step.line,

@@ -62,7 +62,7 @@ std::string chunk_text(const StageLayout& layout) {
 }
 
 void write_pipeline(Writer& out, const Recipe& recipe) {
-  out.number("--pipeline-model-parallel-size", recipe.pp, "pp", fmt::format("{} pipeline stage(s)", recipe.pp));
+  out.number("--pipeline-model-parallel-size", recipe.pp, "pp", fmt::format("pipeline stages: {}", recipe.pp));
   const StageLayout& layout = recipe.stage_layout;
   const bool explicit_layout = layout.kind == LayoutKind::kExplicit && recipe.pp > 1;
   const bool of_chunks = static_cast<std::int64_t>(layout.layers.size()) == std::int64_t{recipe.pp} * recipe.vpp;
@@ -491,7 +491,7 @@ Outcome<Launch> write_megatron(const LaunchCase& what, LaunchFormat as) {
   if (!check_framework(out, recipe)) return std::move(out.problems);
   add_torchrun(out, what);
   out.number("--tensor-model-parallel-size", recipe.tp, "tp",
-             fmt::format("each layer's weights are cut over {} rank(s)", recipe.tp));
+             fmt::format("ranks that each layer's weights are cut over: {}", recipe.tp));
   write_context(out, recipe);
   write_pipeline(out, recipe);
   if (recipe.tp > 1 && recipe.sequence_parallel) {

@@ -16,7 +16,7 @@ constexpr RankOrder kMeshOrder{};  // mesh, outermost first: pp, dp, cp, tp
 
 void write_pipeline(Writer& out, const LaunchCase& what) {
   const Recipe& recipe = what.recipe;
-  out.number("parallelism.pipeline_parallel_degree", recipe.pp, "pp", fmt::format("{} pipeline rank(s)", recipe.pp));
+  out.number("parallelism.pipeline_parallel_degree", recipe.pp, "pp", fmt::format("pipeline ranks: {}", recipe.pp));
   if (recipe.pp == 1) return;
   out.number("parallelism.pipeline_parallel_microbatch_size", recipe.micro_batch, "micro_batch", "sequences per micro-batch");
   const char* schedule = recipe.vpp > 1 ? "Interleaved1F1B" : recipe.schedule == Schedule::kGpipe ? "GPipe" : "1F1B";
@@ -195,7 +195,7 @@ void read_work(Taker& in, Recipe& recipe, bool compiled) {
     recipe.recompute.kind = RecomputeKind::kSelective;
   } else if (mode == "selective") {
     in.problem("launch.recompute", "activation_checkpoint",
-               fmt::format("selective, every {} layer(s): a recipe has no such kind", option),
+               fmt::format("selective, one layer in {}: a recipe has no such kind", option),
                "set selective_ac_option to op, or mode to full or none");
   } else if (mode != "none") {
     in.problems.push_back(unknown_word("launch.recompute", "activation_checkpoint.mode", mode, {"none", "selective", "full"}));
@@ -252,12 +252,12 @@ Outcome<Launch> write_torchtitan(const LaunchCase& what) {
   if (recipe.overlap_tp) out.add("training.compile", {"true"}, "overlap_tp", "async TP has no effect without compile");
   write_data(out, recipe);
   out.number("parallelism.tensor_parallel_degree", recipe.tp, "tp",
-             fmt::format("each layer's weights are cut over {} rank(s)", recipe.tp));
+             fmt::format("ranks that each layer's weights are cut over: {}", recipe.tp));
   if (recipe.tp > 1 && !recipe.sequence_parallel)
     out.cannot("sequence_parallel", "false", "tensor parallelism always cuts the sequence too",
                "plan with sequence_parallel=true");
   out.number("parallelism.context_parallel_degree", recipe.cp, "cp",
-             fmt::format("each sequence is cut over {} rank(s)", recipe.cp));
+             fmt::format("ranks that each sequence is cut over: {}", recipe.cp));
   if (recipe.cp > 1 && recipe.cp_comm != CpComm::kP2p) {
     out.refuse("launch.cp_comm", "cp_comm",
                fmt::format("torchtitan has no {}: the job would run another attention than was planned", name_of(recipe.cp_comm)),

@@ -43,7 +43,7 @@ TEST(Launch, WithoutARecipeWhatPlanShipsIsLaunched) {
   const nlohmann::json plan = cpfit_json({"plan", scenario, "--no-crossover", "--no-timeline"});
   const Said said = cpfit({"launch", scenario, "--format", "megatron", "--json"});
   ASSERT_EQ(said.exit_code, 0) << said.err;
-  EXPECT_THAT(said.err, HasSubstr("launching what plan ships"));
+  EXPECT_THAT(cpfit({"launch", scenario, "--format", "megatron"}).out, HasSubstr("Recipe: what plan ships"));
   const nlohmann::json launch = nlohmann::json::parse(said.out);
   const nlohmann::json same =
       cpfit_json({"launch", scenario, "--recipe", plan["verdict"]["ship"]["recipe"].get<std::string>(), "--format", "megatron"});
