@@ -49,7 +49,21 @@ std::string figure(Metric metric, double value) {
   return fmt::format("{:.4g}", value);  // the metric's name is the unit
 }
 
-void print_summary(const ValidationResult& result, const ValidateArguments& arguments) {
+/// What the rows' predictions rest on beside the columns, and what was searched because no column says it.
+std::string grounds_text(const std::vector<MeasuredRun>& runs) {
+  std::map<std::string, std::int64_t> known, searched;
+  for (const MeasuredRun& run : runs) {
+    for (const std::string& condition : run.conditions) ++known[condition];
+    for (const std::string& field : run.unknown) ++searched[field];
+  }
+  std::string text;
+  for (const auto& [condition, count] : known) text += wrapped(fmt::format("  {} x {}", count, condition), 6) + "\n";
+  for (const auto& [field, count] : searched)
+    text += wrapped(fmt::format("  {} x {} is not printed: the fastest that is legal and fits", count, field), 6) + "\n";
+  return text.empty() ? text : "known or supposed of these rows, beside their columns:\n" + text;
+}
+
+void print_summary(const ValidationResult& result, const std::vector<MeasuredRun>& runs, const ValidateArguments& arguments) {
   fmt::print("{}\n", styled(result.path, Style::kBold));
   Table table({{"metric", false}, {"rows"}, {"median |error|"}, {"mean |error|"}, {"worst"}, {"bias"}, {"inside interval"}});
   const auto add = [&](const std::string& label, const MetricSummary& metric) {
@@ -69,6 +83,7 @@ void print_summary(const ValidationResult& result, const ValidateArguments& argu
     fmt::print("out of memory: {} rows, {} decided, {} right, {} at risk, {} dead called fits, {} live called oom\n", score.rows,
                score.decided, score.right, score.at_risk, score.dead_called_fits, score.live_called_oom);
   }
+  fmt::print("{}", grounds_text(runs));
   std::map<std::string, std::int64_t> reasons;
   for (const SkippedRow& row : result.skipped) ++reasons[row.reason];
   if (!result.skipped.empty()) fmt::print("{} rows skipped:\n", result.skipped.size());
@@ -155,7 +170,7 @@ int run_validate(const ValidateArguments& arguments) {
       (void)save_validation(store, result, kVersion, rates.version());
     }
     if (!arguments.json && (arguments.files.size() == 1 || arguments.rows))
-      print_summary(result, arguments);
+      print_summary(result, table->runs, arguments);
     else if (!arguments.json)
       overview.add(result);
     else {

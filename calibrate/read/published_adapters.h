@@ -35,8 +35,10 @@ void read_fpdt(const Row& row, Reading& reading);
 void read_ring_attention_paper(const Row& row, Reading& reading);
 void read_misc_training(const Row& row, Reading& reading);
 void read_galvatron(const Row& row, Reading& reading);
-void read_common_training(const Row& row, Reading& reading);
 void read_architecture(const Row& row, Reading& reading);  // a join table of model shapes: nothing was measured
+
+// published_common.cpp
+void read_common_training(const Row& row, Reading& reading);
 
 // published_operators.cpp: one attention operator over the ranks of a context-parallel group
 void read_usp_operator(const Row& row, Reading& reading);

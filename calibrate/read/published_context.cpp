@@ -279,16 +279,4 @@ void read_misc_training(const Row& row, Reading& reading) {
   file(std::move(draft), row, reading);
 }
 
-void read_common_training(const Row& row, Reading& reading) {
-  const bool sharded = row.says("framework", "fsdp") || row.says("sharding", "fsdp") || row.says("sharding", "FULL_SHARD");
-  Draft draft = draft_of(row, reading, sharded ? "llm-foundry" : "megatron-2024");
-  Recipe& recipe = draft.recipe();
-  if (sharded) {
-    recipe.state_sharding = StateSharding::kZero3;
-    all_said(draft, {"tp", "pp"});
-  }
-  measure_throughput(draft, row, kFullAttention);
-  file(std::move(draft), row, reading);
-}
-
 }  // namespace cpfit::published

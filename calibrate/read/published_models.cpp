@@ -1,5 +1,7 @@
 // Architectures behind the names that published tables print. Shapes come from the model presets where one exists; the others
 // stand here with the page they were read from.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -150,6 +152,86 @@ std::optional<Architecture> model_by_name(std::string_view printed) {
   if (has("internlm20b")) return named(llama_model(60, 5120, 13824, 40, 40, 103168), "internlm-20b");
   if (has("tinyllama")) return named(llama_model(22, 2048, 5632, 32, 4, 32000), "tinyllama-1.1b");
   return std::nullopt;
+}
+
+namespace {
+
+/// Shapes by a plain word of the name that no preset has. Llama 1: arXiv 2302.13971 table 2; Code Llama 34B: its config.json;
+/// GPT-3: arXiv 2005.14165 table 2.1 (XL with 16 heads of 128 and 13B with 5120, as they are trained: 24 heads do not divide
+/// 2048).
+std::optional<Architecture> shape_by_name(const std::string& name) {
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  if (has("llama")) {
+    if (has("65b")) return named(llama_model(80, 8192, 22016, 64, 64, 32000), "llama-65b");
+    if (has("34b")) return named(llama_model(48, 8192, 22016, 64, 8, 32000), "codellama-34b");
+    if (has("33b") || has("30b")) return named(llama_model(60, 6656, 17920, 52, 52, 32000), "llama-30b");
+    if (has("70b")) return first_preset({"llama3-70b"});
+    if (has("13b")) return first_preset({"llama2-13b"});
+    if (has("8b")) return first_preset({"llama3-8b"});
+    if (has("7b")) return first_preset({"llama2-7b"});
+    if (has("3b")) return first_preset({"llama3.2-3b"});
+    if (has("1b")) return first_preset({"llama3.2-1b"});
+    return std::nullopt;
+  }
+  if (!has("gpt3") && !has("gpt")) return std::nullopt;
+  struct Size {
+    std::string_view word;
+    std::int64_t layers, hidden, heads;
+  };
+  constexpr Size kSizes[] = {{"125m", 12, 768, 12},  {"350m", 24, 1024, 16}, {"760m", 24, 1536, 16}, {"13b", 40, 5120, 40},
+                             {"1.3b", 24, 2048, 16}, {"2.7b", 32, 2560, 32}, {"6.7b", 32, 4096, 32}};
+  for (const Size& size : kSizes) {
+    if (has(size.word))
+      return named(gpt_model(size.layers, size.hidden, size.heads, 51200, 2048), fmt::format("gpt3-{}", size.word));
+  }
+  return std::nullopt;
+}
+
+std::string lower(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+/// From layers, hidden size and heads alone: a GPT where the name says so, else a Llama; what is blank as these families have it.
+std::optional<Architecture> shape_by_columns(const Row& row) {
+  const auto layers = row.integer("layers"), hidden = row.integer("hidden"), heads = row.integer("heads");
+  if (!layers || !hidden || !heads || *layers <= 0 || *hidden <= 0 || *heads <= 0 || *hidden % *heads != 0) return std::nullopt;
+  constexpr std::int64_t kMultiple = 256;  // Llama rounds 8/3 H up to it
+  const std::int64_t gated = (8 * *hidden / 3 + kMultiple - 1) / kMultiple * kMultiple;
+  const bool gpt = row.says("model", "gpt") || row.says("model", "opt") || row.says("model", "bloom");
+  Architecture model = gpt ? gpt_model(*layers, *hidden, *heads, 51200, row.integer("seq_len").value_or(2048))
+                           : llama_model(*layers, *hidden, gated, *heads, *heads, 32000);
+  model.source = "the row's own columns";
+  return named(std::move(model), row.text("model"));
+}
+
+}  // namespace
+
+std::optional<Architecture> model_of_columns(const Row& row) {
+  const std::string name(row.text("model"));
+  std::optional<Architecture> model = shape_by_columns(row);
+  if (name.empty()) return model ? std::optional(with_printed_shape(std::move(*model), row)) : std::nullopt;
+  if (auto preset = find_model(name); preset.ok()) {
+    model = std::move(preset).value();
+  } else if (auto first = find_model(name + "-v0.1"); first.ok()) {
+    model = std::move(first).value();
+  } else if (!model) {
+    model = shape_by_name(lower(name));
+  }
+  if (!model) return std::nullopt;
+  return with_printed_shape(std::move(*model), row);
+}
+
+Architecture with_printed_shape(Architecture model, const Row& row) {
+  const auto take = [&](std::string_view column, std::int64_t& field) {
+    if (const auto value = row.integer(column)) field = *value;
+  };
+  take("layers", model.layers);
+  take("kv_heads", model.kv_heads);
+  take("vocab", model.vocab);
+  take("ffn_hidden", model.ffn_hidden);
+  return model;
 }
 
 bool is_mixture_of_experts(std::string_view model) {

@@ -13,8 +13,12 @@ namespace {
 constexpr FlopsConvention kFullAttention{AttentionCount::kFull, true, false};
 constexpr FlopsConvention kCausalHalf{AttentionCount::kCausalHalf, true, false};
 
-/// What the 24.x releases and the 25.04 recipes of NeMo share: bf16 gradients, distributed optimizer, both overlaps, user-buffer
-/// TP overlap, delayed scaling (frameworks.md 3.2), and no recompute in the recipes behind their tables (3.3).
+void refuse_adapters(Draft& draft, std::string_view task) {
+  if (contains_word(task, "lora")) draft.refuse("LoRA: frozen weights are not modelled");
+}
+
+}  // namespace
+
 void nemo_defaults(Draft& draft) {
   Recipe& recipe = draft.recipe();
   draft.training().grad_dtype = GradDtype::kBf16;
@@ -22,7 +26,14 @@ void nemo_defaults(Draft& draft) {
   if (recipe.precision == Precision::kFp8Current) recipe.precision = Precision::kFp8Delayed;
 }
 
-/// Embedding and loss take one layer's place each where the layers alone do not divide (126 + 2 slots of Llama 405B).
+void bridge_defaults(Draft& draft) {
+  Recipe& recipe = draft.recipe();
+  std::erase(draft.run.unknown, "recompute");
+  draft.training().grad_dtype = GradDtype::kBf16;
+  if (recipe.precision == Precision::kBf16) draft.training().optimizer = OptimizerKind::kAdamPrecisionAware;
+  recipe.overlap_tp = recipe.tp > 1 && recipe.precision != Precision::kNvfp4;
+}
+
 void megatron_layout(Draft& draft) {
   Recipe& recipe = draft.recipe();
   const std::int64_t chunks = std::int64_t{recipe.pp} * recipe.vpp;
@@ -33,12 +44,6 @@ void megatron_layout(Draft& draft) {
     draft.refuse("the layers do not divide over the pipeline as printed");
   }
 }
-
-void refuse_adapters(Draft& draft, std::string_view task) {
-  if (contains_word(task, "lora")) draft.refuse("LoRA: frozen weights are not modelled");
-}
-
-}  // namespace
 
 void read_nemo_long_sequence(const Row& row, Reading& reading) {
   Draft draft = draft_of(row, reading, "nemo-24");
@@ -111,10 +116,7 @@ void read_megatron_bridge(const Row& row, Reading& reading) {
   Recipe& recipe = draft.recipe();
   refuse_adapters(draft, row.text("phase"));
   if (row.blank("precision")) draft.refuse("the precision is not printed");
-  std::erase(draft.run.unknown, "recompute");  // none in the recipes behind the tables (frameworks.md 3.3)
-  draft.training().grad_dtype = GradDtype::kBf16;
-  if (recipe.precision == Precision::kBf16) draft.training().optimizer = OptimizerKind::kAdamPrecisionAware;
-  recipe.overlap_tp = recipe.tp > 1 && recipe.precision != Precision::kNvfp4;  // no user buffers in the NVFP4 recipes
+  bridge_defaults(draft);
   if (const auto sharding = row.text("sharding"); sharding.starts_with("FSDP=") && sharding != "FSDP=0") {
     recipe.state_sharding = StateSharding::kZero3;
   } else {

@@ -26,7 +26,7 @@ std::optional<std::pair<double, std::string_view>> leading_number(std::string_vi
   return std::pair{value, trimmed(std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end)))};
 }
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kClusterOf{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kClusterOf{{
     {"A100-SXM4-80GB", "dgx-a100"},
     {"A100-SXM4-40GB", "a100-40gb-8x200g-roce"},
     {"A100-PCIe-80GB", "pcie-8gpu-a100"},
@@ -41,6 +41,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kCluster
     {"V100-SXM2-32GB", "dgx1-v100"},
     {"L20", "pcie-8gpu-l20"},
     {"L40S", "pcie-8gpu-l40s"},
+    {"MI300X", "mi300x-8way"},
 }};
 
 }  // namespace

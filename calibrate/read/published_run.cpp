@@ -12,15 +12,7 @@ std::optional<Architecture> model_of_row(const Row& row) {
   auto model = model_by_key(row.text("arch_key"));
   if (!model) model = model_by_name(row.text("model"));
   if (!model) return std::nullopt;
-  // What the row prints wins over the preset: truncated models, other KV heads, padded vocabularies.
-  const auto take = [&](std::string_view column, std::int64_t& field) {
-    if (const auto value = row.integer(column)) field = *value;
-  };
-  take("layers", model->layers);
-  take("kv_heads", model->kv_heads);
-  take("vocab", model->vocab);
-  take("ffn_hidden", model->ffn_hidden);
-  return model;
+  return with_printed_shape(std::move(*model), row);
 }
 
 std::int32_t degree(const Row& row, std::string_view column, Draft& draft) {

@@ -1,0 +1,159 @@
+// Training tables of no known family: software, GPU, model, exchange, batch and recompute by the names and columns that are
+// printed.
+#include <gmock/gmock.h>
+
+#include "published_fixture.h"
+
+namespace cpfit {
+namespace {
+
+using test::Cells;
+
+/// Rows in the common columns and those of `own`; what a row does not set is as in a Llama-3-8B on 16 H100.
+MeasuredTable read_common(std::vector<Cells> rows, const std::vector<std::string>& own = {}) {
+  const Cells usual = {{"gpu", "H100"},
+                       {"nodes_or_gpus", "16"},
+                       {"framework", "Megatron-LM"},
+                       {"model", "Llama-3-8B"},
+                       {"seq_len", "8192"},
+                       {"micro_batch", "1"},
+                       {"global_batch", "64"},
+                       {"tp", "2"},
+                       {"pp", "1"},
+                       {"cp", "2"},
+                       {"precision", "BF16"},
+                       {"recompute", "none"},
+                       {"step_time_s", "10"}};
+  for (Cells& row : rows) row.insert(usual.begin(), usual.end());
+  return test::read_rows(test::training_columns(own), rows);
+}
+
+MeasuredRun only_run(const Cells& row, const std::vector<std::string>& own = {}) {
+  MeasuredTable table = read_common({row}, own);
+  EXPECT_EQ(table.family, "common training columns");
+  EXPECT_EQ(table.runs.size(), 1U) << (table.skipped.empty() ? "" : table.skipped.front().reason);
+  return table.runs.empty() ? MeasuredRun{} : table.runs.front();
+}
+
+std::string only_reason(const Cells& row) {
+  const MeasuredTable table = read_common({row});
+  EXPECT_EQ(table.skipped.size(), 1U);
+  return table.skipped.empty() ? "" : table.skipped.front().reason;
+}
+
+const Recipe& recipe(const MeasuredRun& run) { return run.scenario.base; }
+
+TEST(CommonTable, TheSoftwareNamesTheRules) {
+  const std::pair<const char*, const char*> expected[] = {{"Megatron-LM", "megatron-2024"},
+                                                          {"NeMo 24.07", "nemo-24"},
+                                                          {"NeMo 25.04", "megatron-bridge"},
+                                                          {"torchtitan 820504e", "torchtitan"},
+                                                          {"DeepSpeed", "deepspeed-ulysses"},
+                                                          {"nanotron", "nanotron"},
+                                                          {"MaxText", "maxtext"},
+                                                          {"Composer", "llm-foundry"},
+                                                          {"PyTorch FSDP", "llm-foundry"},
+                                                          {"PyTorch FSDP2", "torchtitan"},
+                                                          {"Megatron-DeepSpeed", "megatron-2024"}};
+  for (const auto& [software, rules] : expected) {
+    const MeasuredRun run = only_run({{"framework", software}, {"cp", "1"}});
+    EXPECT_EQ(recipe(run).framework, rules) << software;
+  }
+  const MeasuredRun unknown = only_run({{"framework", "our own"}});
+  EXPECT_EQ(recipe(unknown).framework, "megatron-2024");
+  EXPECT_THAT(unknown.conditions, testing::Contains(testing::HasSubstr("not known")));
+}
+
+TEST(CommonTable, TheExchangeIsTheOneThatIsNamed) {
+  EXPECT_EQ(recipe(only_run({{"cp_method", "ring attention"}})).cp_comm, CpComm::kP2p);
+  const MeasuredRun ulysses = only_run({{"cp_method", "Ulysses"}, {"cp", "4"}, {"tp", "1"}});
+  EXPECT_EQ(recipe(ulysses).cp_comm, CpComm::kA2a);
+  EXPECT_EQ(recipe(ulysses).a2a_degree, 4);
+  EXPECT_EQ(recipe(only_run({{"cp_method", "all-gather"}})).cp_comm, CpComm::kAllGather);
+  // Degrees of both in columns of their own: 4 x 2 = 8 ranks.
+  const MeasuredRun both =
+      only_run({{"framework", "USP"}, {"cp", ""}, {"tp", "1"}, {"ulysses", "4"}, {"ring", "2"}}, {"ulysses", "ring"});
+  EXPECT_EQ(recipe(both).cp, 8);
+  EXPECT_EQ(recipe(both).cp_comm, CpComm::kA2aP2p);
+  EXPECT_EQ(recipe(both).a2a_degree, 4);
+  EXPECT_THAT(only_reason({{"cp_method", "USP"}, {"cp", "8"}, {"tp", "1"}}), testing::HasSubstr("split"));
+  // DeepSpeed has no ring: software that has one stands in, and the row says so.
+  const MeasuredRun other = only_run({{"framework", "DeepSpeed"}, {"sharding", "ZeRO-3"}, {"cp_method", "ring"}, {"tp", "1"}});
+  EXPECT_EQ(recipe(other).framework, "torchtitan");
+  EXPECT_THAT(other.conditions, testing::Contains(testing::HasSubstr("exchange")));
+}
+
+TEST(CommonTable, ShardedDataParallelismHasNoOtherAxes) {
+  for (const char* sharding : {"FULL_SHARD", "FSDP", "ZeRO-3", "HSDP"}) {
+    const MeasuredRun run = only_run({{"framework", "PyTorch FSDP"}, {"sharding", sharding}, {"tp", ""}, {"pp", ""}, {"cp", ""}});
+    EXPECT_EQ(recipe(run).state_sharding, StateSharding::kZero3) << sharding;
+    EXPECT_EQ(recipe(run).dp, 16);
+    EXPECT_THAT(run.unknown, testing::IsEmpty());
+  }
+  EXPECT_THAT(only_run({{"framework", "PyTorch FSDP"}, {"sharding", "HSDP"}, {"tp", ""}, {"cp", ""}}).conditions,
+              testing::Contains(testing::HasSubstr("hybrid")));
+}
+
+TEST(CommonTable, AModelOfItsOwnColumns) {
+  // A Llama of 30 layers and hidden size 3072: 8/3 x 3072 = 8192, a multiple of 256 already; heads of 128.
+  const MeasuredRun llama =
+      only_run({{"model", "ours"}, {"layers", "30"}, {"hidden", "3072"}, {"heads", "24"}, {"kv_heads", "8"}});
+  EXPECT_EQ(llama.scenario.model.ffn_hidden, 8192);
+  EXPECT_EQ(llama.scenario.model.head_dim, 128);
+  EXPECT_EQ(llama.scenario.model.kv_heads, 8);
+  const MeasuredRun gpt = only_run({{"model", "GPT"}, {"layers", "24"}, {"hidden", "2048"}, {"heads", "16"}, {"cp", "1"}});
+  EXPECT_EQ(gpt.scenario.model.ffn_hidden, 4 * 2048);
+  EXPECT_EQ(gpt.scenario.model.norm, Norm::kLayer);
+  EXPECT_GE(gpt.scenario.model.max_positions, 8192);
+  EXPECT_THAT(only_reason({{"model", "ours"}}), testing::HasSubstr("shape of the model"));
+}
+
+TEST(CommonTable, AModelByItsName) {
+  const std::pair<const char*, std::int64_t> layers[] = {
+      {"GPT3-1.3B 2k context", 24}, {"Llama 2 34B", 48}, {"Qwen2.5 7B", 28},
+      {"Mistral 7B", 32},           {"LLaMA-65B", 80},   {"Llama 3.3 70B", 80}};
+  for (const auto& [name, count] : layers) {
+    const MeasuredRun run = only_run({{"model", name}, {"cp", "1"}});
+    EXPECT_EQ(run.scenario.model.layers, count) << name;
+  }
+}
+
+TEST(CommonTable, TheBatchIsWhatThePartsMultiplyTo) {
+  // 16 GPUs / (2 x 2) = 4 data ranks, micro-batches of 2, three of them: 24 sequences.
+  const MeasuredRun run = only_run({{"global_batch", ""}, {"micro_batch", "2"}, {"grad_accum", "3"}}, {"grad_accum"});
+  EXPECT_EQ(run.scenario.training.global_batch, 24);
+  // Nothing printed: 2^19 tokens of 8192 are 64 sequences; the micro-batch is searched.
+  const MeasuredRun blank = only_run({{"global_batch", ""}, {"micro_batch", ""}});
+  EXPECT_EQ(blank.scenario.training.global_batch, 64);
+  EXPECT_THAT(blank.unknown, testing::Contains("micro_batch"));
+  EXPECT_THAT(blank.conditions, testing::Contains(testing::HasSubstr("supposed")));
+}
+
+TEST(CommonTable, RecomputeAsPeopleWriteIt) {
+  const auto of = [](const char* text, const char* software) {
+    return recipe(only_run({{"recompute", text}, {"framework", software}, {"cp", "1"}, {"tp", "1"}})).recompute;
+  };
+  EXPECT_EQ(of("full", "Megatron-LM").kind, RecomputeKind::kFull);
+  EXPECT_EQ(of("activation checkpointing", "PyTorch FSDP").kind, RecomputeKind::kFull);
+  EXPECT_EQ(of("yes", "PyTorch FSDP").kind, RecomputeKind::kFull);
+  EXPECT_EQ(of("no", "PyTorch FSDP").kind, RecomputeKind::kNone);
+  EXPECT_EQ(of("selective", "Megatron-LM").kind, RecomputeKind::kSelective);
+  // A quarter of 32 layers.
+  EXPECT_EQ(of("selective 1/4", "PyTorch FSDP"), (Recompute{RecomputeKind::kBlock, 8}));
+}
+
+TEST(CommonTable, RatesOfTheWholeJobAreSharedOut) {
+  // 2 samples a second of 8192 tokens on 16 GPUs: 1024 tokens/s each.
+  const MeasuredRun run = only_run({{"step_time_s", ""}, {"samples_per_s", "2"}}, {"samples_per_s"});
+  EXPECT_DOUBLE_EQ(test::measured(run, Metric::kTokensPerSecondPerGpu), 1024.0);
+}
+
+TEST(CommonTable, AGpuThatIsSoldWithTwoMemories) {
+  const MeasuredRun small = only_run({{"gpu", "A100"}, {"gpu_mem_gb", "40"}});
+  EXPECT_EQ(small.scenario.cluster.gpu.name, "A100-SXM4-40GB");
+  EXPECT_EQ(only_run({{"gpu", "A100"}, {"gpu_mem_gb", "80"}}).scenario.cluster.gpu.name, "A100-SXM4-80GB");
+  EXPECT_EQ(only_run({{"gpu", "MI300X"}}).scenario.cluster.gpu.name, "MI300X");
+}
+
+}  // namespace
+}  // namespace cpfit
