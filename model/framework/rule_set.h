@@ -23,7 +23,10 @@ enum class RingBuffers : std::uint8_t {
   kAllSteps,
   kTwoSlots
 };  // TE keeps cp KV buffers and all partial outputs until forward ends
-enum class KvExchange : std::uint8_t { kRing, kAllGatherOnce };  // PyTorch's "ring" is one all-gather in forward
+/// How p2p moves K and V. PyTorch's "ring" is one all-gather in forward. Balanced pairs (DistFlashAttention, causal masks):
+/// shards of consecutive tokens; in step t a rank fetches K and V straight from t ranks before it, and a rank that has none
+/// before it computes with the queries of the rank t before it round the ring instead: cp/2 + 1 steps.
+enum class KvExchange : std::uint8_t { kRing, kAllGatherOnce, kBalancedPairs };
 /// What recompute = selective drops and repeats in backward.
 enum class SelectiveRecompute : std::uint8_t {
   kCoreAttention,       // only the attention core (Korthikanti et al.); nothing to drop with a flash kernel
@@ -51,8 +54,10 @@ struct RuleSet {
   bool reverse_ring_in_backward = true;
   bool two_compute_streams = true;  // TE forward alternates two streams
   KvExchange kv_exchange = KvExchange::kRing;
-  bool kv_in_one_message = true;         // K and V concatenated, else two messages per step
-  bool shared_dkv_communicator = false;  // KV and dKV serialise on one communicator
+  bool kv_in_one_message = true;           // K and V concatenated, else two messages per step
+  bool kv_heads_repeated_in_ring = false;  // GQA's K and V are repeated to all query heads before they travel
+  bool backward_rotates_queries = false;   // BurstAttention: Q, dO, LSE and delta travel with dQ; K, V, dK and dV stay
+  bool shared_dkv_communicator = false;    // KV and dKV serialise on one communicator
   std::vector<CpComm> cp_comms = {CpComm::kP2p, CpComm::kAllGather, CpComm::kA2a, CpComm::kA2aP2p};
   std::vector<ShardLayout> shard_layouts = {ShardLayout::kZigzag};
   std::int32_t cp_chunk_multiple = 2;     // s % (multiple * cp) == 0

@@ -25,7 +25,8 @@ constexpr Word<TpOverlap> kTpOverlaps[] = {
     {"none", TpOverlap::kNone}, {"user_buffers", TpOverlap::kUserBuffers}, {"own_shard", TpOverlap::kOwnShard}};
 constexpr Word<DkvWire> kWires[] = {{"nominal", DkvWire::kNominal}, {"fp32", DkvWire::kFp32}};
 constexpr Word<RingBuffers> kBuffers[] = {{"all_steps", RingBuffers::kAllSteps}, {"two_slots", RingBuffers::kTwoSlots}};
-constexpr Word<KvExchange> kExchanges[] = {{"ring", KvExchange::kRing}, {"all_gather_once", KvExchange::kAllGatherOnce}};
+constexpr Word<KvExchange> kExchanges[] = {
+    {"ring", KvExchange::kRing}, {"all_gather_once", KvExchange::kAllGatherOnce}, {"balanced_pairs", KvExchange::kBalancedPairs}};
 constexpr Word<SelectiveRecompute> kSelective[] = {{"core_attention", SelectiveRecompute::kCoreAttention},
                                                    {"norms_and_activation", SelectiveRecompute::kNormsAndActivation},
                                                    {"every_second_matmul", SelectiveRecompute::kEverySecondMatmul}};
@@ -158,6 +159,8 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(two_compute_streams),
     CPFIT_POLICY(kv_exchange),
     CPFIT_POLICY(kv_in_one_message),
+    CPFIT_POLICY(kv_heads_repeated_in_ring),
+    CPFIT_POLICY(backward_rotates_queries),
     CPFIT_POLICY(shared_dkv_communicator),
     CPFIT_POLICY(cp_comms),
     CPFIT_POLICY(shard_layouts),

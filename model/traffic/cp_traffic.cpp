@@ -13,6 +13,25 @@ double local_kv_heads(const Architecture& model, const Recipe& recipe) {
 
 double share_that_leaves(std::int32_t ranks) { return static_cast<double>(ranks - 1) / ranks; }
 
+/// Balanced pairs (LightSeq async_communication.py): every step a rank sends its K and V on, or its queries to a helper; helpers
+/// return the output one step later. Backward: a helper gets Q, O, dO and LSE and returns dQ, the others return dK and dV, those
+/// of the last step with nothing to hide behind.
+void add_pairs(CpTraffic& traffic, const CpTensors& t, const RuleSet& rules) {
+  const std::int32_t steps = traffic.ring / 2;
+  const Bytes dkv = rules.dkv_wire == DkvWire::kFp32 ? t.kv4 : t.kv;
+  CpPhaseTraffic& f = traffic.forward;
+  f.ring_hops = steps;
+  f.first_message = t.kv;
+  f.middle_message = f.last_message = t.kv + t.q + t.lse;
+  f.sent += t.kv * steps + (t.q + t.lse) * std::max(0, steps - 2);
+  CpPhaseTraffic& b = traffic.backward;
+  b.ring_hops = steps;
+  b.first_message = std::max(t.kv, t.q * 3.0 + t.lse);
+  b.middle_message = b.last_message = b.first_message + dkv;
+  b.homecoming = dkv;
+  b.sent += b.first_message * steps + dkv * steps;
+}
+
 /// Ring of `ring` ranks that moves KV forward and KV + dKV backward; tensors are those of one rank of that ring.
 void add_ring(CpTraffic& traffic, const CpTensors& t, const RuleSet& rules) {
   const std::int32_t r = traffic.ring;
@@ -38,11 +57,11 @@ void add_ring(CpTraffic& traffic, const CpTensors& t, const RuleSet& rules) {
   CpPhaseTraffic& b = traffic.backward;
   b.messages_per_hop = messages;
   if (rules.dkv_homecoming_hop) {
-    const Bytes dkv = rules.dkv_wire == DkvWire::kFp32 ? t.kv4 : t.kv;
+    const RingBackward travels = ring_backward_tensors(t, rules);
     b.ring_hops = r - 1;
-    b.first_message = b.middle_message = b.last_message = t.kv + dkv;
-    b.homecoming = dkv;
-    b.sent += t.kv * (r - 1) + dkv * r;
+    b.first_message = b.middle_message = b.last_message = travels.inputs + travels.gradients;
+    b.homecoming = travels.gradients;
+    b.sent += travels.inputs * (r - 1) + travels.gradients * r;
   } else {
     // TransformerEngine: KV first, then KV and dKV in one message, last dKV alone beside the diagonal block.
     const Bytes dkv = rules.dkv_wire == DkvWire::kFp32 ? t.kv4 : t.kv;
@@ -66,13 +85,29 @@ void add_exchange(CpTraffic& traffic, const CpTensors& t, std::int32_t u, double
 
 }  // namespace
 
-CpTensors cp_tensors(const Architecture& model, const Training& training, const Recipe& recipe) {
+bool runs_in_pairs(const Training& training, const Recipe& recipe, const RuleSet& rules) {
+  return rules.kv_exchange == KvExchange::kBalancedPairs && recipe.cp_comm == CpComm::kP2p && recipe.cp > 1 &&
+         recipe.shard_layout == ShardLayout::kContiguous && training.mask.kind == MaskKind::kCausal;
+}
+
+std::int32_t attention_steps_count(const Training& training, const Recipe& recipe, const RuleSet& rules) {
+  if (recipe.cp_comm == CpComm::kAllGather) return 1;
+  return runs_in_pairs(training, recipe, rules) ? recipe.cp / 2 + 1 : recipe.cp / a2a_ranks(recipe);
+}
+
+RingBackward ring_backward_tensors(const CpTensors& tensors, const RuleSet& rules) {
+  if (rules.backward_rotates_queries) return {tensors.q * 2.0 + tensors.lse * 2.0, tensors.q};
+  return {tensors.kv, rules.dkv_wire == DkvWire::kFp32 ? tensors.kv4 : tensors.kv};
+}
+
+CpTensors cp_tensors(const Architecture& model, const Training& training, const Recipe& recipe, const RuleSet& rules) {
   const double tokens = static_cast<double>(recipe.micro_batch) * static_cast<double>(training.sequence.count()) / recipe.cp;
   const double q_heads = static_cast<double>(model.heads) / recipe.tp;
   const double d = static_cast<double>(model.head_dim);
   CpTensors t;
   t.q = Bytes(tokens * q_heads * d * 2.0);
-  t.kv = Bytes(2.0 * tokens * local_kv_heads(model, recipe) * d * 2.0);
+  const double kv_heads = rules.kv_heads_repeated_in_ring ? q_heads : local_kv_heads(model, recipe);
+  t.kv = Bytes(2.0 * tokens * kv_heads * d * 2.0);
   t.kv4 = t.kv * 2.0;
   t.lse = Bytes(4.0 * tokens * q_heads);
   return t;
@@ -81,13 +116,17 @@ CpTensors cp_tensors(const Architecture& model, const Training& training, const 
 CpTraffic cp_traffic(const Architecture& model, const Training& training, const Recipe& recipe, const RuleSet& rules) {
   CpTraffic traffic;
   if (recipe.cp <= 1) return traffic;
-  const CpTensors t = cp_tensors(model, training, recipe);
+  const CpTensors t = cp_tensors(model, training, recipe, rules);
   // With fewer KV heads than a2a ranks the K and V heads are repeated before the exchange, so that every rank gets one.
   const auto kv_repeat = [&](std::int32_t u) { return std::max(1.0, u / local_kv_heads(model, recipe)); };
   switch (recipe.cp_comm) {
     case CpComm::kP2p:
       traffic.ring = recipe.cp;
-      add_ring(traffic, t, rules);
+      if (runs_in_pairs(training, recipe, rules)) {
+        add_pairs(traffic, t, rules);
+      } else {
+        add_ring(traffic, t, rules);
+      }
       break;
     case CpComm::kA2a:
       traffic.inner = recipe.cp;
@@ -130,6 +169,12 @@ CpTraffic cp_traffic(const Architecture& model, const Training& training, const 
       b.first_message = b.middle_message = b.last_message = t.kv + t.kv;
       b.homecoming = windows > 1 ? t.kv : t.kv4;
       b.sent = f.sent + t.kv4 * static_cast<double>(w) + t.kv * (static_cast<double>(windows - 1) * w);
+      if (rules.backward_rotates_queries) {
+        const RingBackward travels = ring_backward_tensors(t, rules);
+        b.inner_message = b.first_message = b.middle_message = b.last_message = travels.inputs + travels.gradients;
+        b.homecoming = travels.gradients;
+        b.sent = travels.inputs * (f.sent / t.kv) + travels.gradients * static_cast<double>(recipe.cp);
+      }
       break;
     }
   }

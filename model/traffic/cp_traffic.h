@@ -19,13 +19,21 @@ struct CpTensors {
   Bytes kv4;  // the same shard in fp32
   Bytes lse;  // log-sum-exp, fp32: 4*b*h_q*s/cp
 };
-[[nodiscard]] CpTensors cp_tensors(const Architecture& model, const Training& training, const Recipe& recipe);
+[[nodiscard]] CpTensors cp_tensors(const Architecture& model, const Training& training, const Recipe& recipe,
+                                   const RuleSet& rules);
+
+/// What a homecoming ring (RuleSet::dkv_homecoming_hop) passes on in every backward step.
+struct RingBackward {
+  Bytes inputs;     // K and V; BurstAttention: Q, dO, LSE and delta
+  Bytes gradients;  // dK and dV; BurstAttention: dQ
+};
+[[nodiscard]] RingBackward ring_backward_tensors(const CpTensors& tensors, const RuleSet& rules);
 
 /// One phase (forward or backward) of one layer. A strategy uses some of the parts: a ring, an inner ring, a gather, head
 /// exchanges.
 struct CpPhaseTraffic {
   std::int32_t ring_hops = 0;  // messages of the (outer) ring, r-1 or r of them
-  Bytes first_message;         // TE backward: KV, then 2*KV, last KV; else all equal
+  Bytes first_message;         // TE backward: KV, then 2*KV, last KV; in pairs: without results on their way home; else all equal
   Bytes middle_message;
   Bytes last_message;
   Bytes homecoming;                   // fp32-dKV codes: one more hop with nothing to hide behind
@@ -45,6 +53,11 @@ struct CpTraffic {
   CpPhaseTraffic forward;
   CpPhaseTraffic backward;
 };
+
+/// Whether p2p runs in balanced pairs (KvExchange::kBalancedPairs): only causal masks of one document leave ranks idle.
+[[nodiscard]] bool runs_in_pairs(const Training& training, const Recipe& recipe, const RuleSet& rules);
+/// Steps of one rank of the (outer) ring: its ranks, or cp/2 + 1 in pairs; 1 where K and V are gathered first.
+[[nodiscard]] std::int32_t attention_steps_count(const Training& training, const Recipe& recipe, const RuleSet& rules);
 
 /// Traffic of the recipe's CP strategy under the rule set. cp = 1: all zero.
 [[nodiscard]] CpTraffic cp_traffic(const Architecture& model, const Training& training, const Recipe& recipe,

@@ -76,7 +76,7 @@ class Pricing {
   [[nodiscard]] PlacementPrice price() {
     PlacementPrice result;
     result.placement = placement_;
-    result.kv_message = cp_tensors(context_.model, context_.training, recipe_).kv;
+    result.kv_message = cp_tensors(context_.model, context_.training, recipe_, context_.rules).kv;
     add_context_parallel(result);
     result.tp = tensor_parallel();
     result.pp = pipeline();

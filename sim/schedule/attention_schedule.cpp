@@ -56,7 +56,9 @@ AttentionSchedule::AttentionSchedule(const ScreenContext& context, const Recipe&
       times_(times),
       writer_(writer),
       traffic_(cp_traffic(context.model, context.training, recipe, context.rules)),
-      tensors_(cp_tensors(context.model, context.training, recipe)) {}
+      tensors_(cp_tensors(context.model, context.training, recipe, context.rules)),
+      travelling_(ring_backward_tensors(tensors_, context.rules)),
+      in_pairs_(runs_in_pairs(context.training, recipe, context.rules)) {}
 
 TagId AttentionSchedule::step_tag(Numbered what, std::size_t step, const Place& at) {
   static constexpr const char* kNames[] = {"attention ", "send kv ", "send kv outer ", "send kv dkv ", "send dkv "};
@@ -132,6 +134,8 @@ void AttentionSchedule::ring_forward(const Ring& ring, const Place& at) {
     for (std::size_t p = 0; p < ring.size(); ++p) attention(ring, p, 0, LaneKind::kCompute, at);
   } else if (ring.size() == 1) {
     attention(ring, 0, 0, LaneKind::kCompute, at);
+  } else if (in_pairs_) {
+    paired(ring, at);
   } else if (rules.ring_buffers == RingBuffers::kAllSteps && rules.kv_exchange == KvExchange::kRing &&
              ring.window == ring.size()) {
     prefetching_forward(ring, at);
@@ -154,6 +158,8 @@ void AttentionSchedule::ring_backward(const Ring& ring, const Place& at) {
                               writer_.tag("scatter dk dv", Work::kCollective, at, TrafficAxis::kCp), scatter, at);
   } else if (ring.size() == 1) {
     attention(ring, 0, 0, LaneKind::kCompute, at);
+  } else if (in_pairs_) {
+    paired(ring, at);
   } else if (phase.homecoming.value() > 0.0) {
     homecoming_backward(ring, at);
   } else {
@@ -313,16 +319,62 @@ void AttentionSchedule::waiting_backward(const Ring& ring, const Place& at) {
   }
 }
 
+/// Balanced pairs: beside step t the K and V of step t + 1 come, or its queries at a helper, and the results of step t - 1 go
+/// home; backward ends with those of the last step.
+void AttentionSchedule::paired(const Ring& ring, const Place& at) {
+  const std::size_t r = ring.size(), steps = ring.steps(), last = steps - 1;
+  const Bytes outputs = tensors_.q + tensors_.lse;
+  const Bytes queries = ring.backward ? tensors_.q * 3.0 + tensors_.lse : tensors_.q;
+  const Bytes gradients = context_.rules.dkv_wire == DkvWire::kFp32 ? tensors_.kv4 : tensors_.kv;
+  std::vector<std::pair<std::size_t, ActivityId>> posted;  // at both ends
+  const auto post = [&](std::size_t from, std::size_t to, Bytes bytes, TagId tag) {
+    const Wire wire{LaneKind::kCpSend, LaneKind::kCpReceive, tag, bytes, 1};
+    const ActivityId sent = posted_message(ring, from, to, wire, kNone, kNone, at);
+    posted.emplace_back(from, sent);
+    posted.emplace_back(to, sent);
+  };
+  const auto send_results = [&](std::size_t step) {
+    for (std::size_t p = 0; p < r; ++p) {
+      const bool helped = p < step;
+      if (ring.kernel(p, step) <= 0 || !(helped || ring.backward)) continue;
+      const Bytes bytes = !ring.backward ? outputs : helped ? tensors_.q : gradients;
+      post(p, (p + r - step) % r, bytes, step_tag(Numbered::kSendDkv, step, at));
+    }
+  };
+  const auto arrive = [&] {
+    for (const auto& [end, sent] : posted) writer_.gate(ring.ranks[end], sent);
+    posted.clear();
+  };
+  for (std::size_t step = 0; step < steps; ++step) {
+    if (step < last) {
+      for (std::size_t p = 0; p < r; ++p) {
+        const std::size_t to = (p + step + 1) % r;
+        if (ring.kernel(to, step + 1) <= 0) continue;
+        post(p, to, to < p ? queries : tensors_.kv, step_tag(Numbered::kSendKv, step, at));
+      }
+    }
+    if (step > 1) send_results(step - 1);
+    for (std::size_t p = 0; p < r; ++p) {
+      if (ring.kernel(p, step) <= 0) continue;
+      attention(ring, p, step, LaneKind::kCompute, at);
+      merge(ring, p, ring.merge(p, step), at);
+    }
+    arrive();
+  }
+  if (!ring.backward) return;
+  send_results(last);
+  arrive();
+}
+
 void AttentionSchedule::homecoming_backward(const Ring& ring, const Place& at) {
   const CpPhaseTraffic& phase = traffic_.backward;
   const bool gathered = phase.gather.value() > 0.0;
   const bool shared = context_.rules.shared_dkv_communicator;
   const ActivityId gather = gathered ? gather_once(ring, phase.gather, at) : kNone;
-  const bool fp32 = context_.rules.dkv_wire == DkvWire::kFp32;
   KvOnTheWay kv(ring.size());
   std::vector<ActivityId> dkv(ring.size(), kNone), dkv_arrived(ring.size(), kNone);
   for (std::size_t step = 0; step < ring.size(); ++step) {
-    if (!gathered) send_kv(ring, step, tensors_.kv, tensors_.kv, kv, at);
+    if (!gathered) send_kv(ring, step, travelling_.inputs, travelling_.inputs, kv, at);
     for (std::size_t p = 0; p < ring.size(); ++p) {
       if (ring.kernel(p, step) > 0) attention(ring, p, step, LaneKind::kCompute, at);
       if (gathered && step == 0) writer_.gate(ring.ranks[p], gather);
@@ -331,7 +383,8 @@ void AttentionSchedule::homecoming_backward(const Ring& ring, const Place& at) {
     }
     // In fp32 through the first window, cast to the nominal dtype at its edge (InternEvo); a plain ring is one window.
     const Wire wire{shared ? LaneKind::kCpSend : LaneKind::kCpThird, shared ? LaneKind::kCpReceive : LaneKind::kCpThirdReceive,
-                    step_tag(Numbered::kSendDkv, step, at), fp32 && step < ring.window ? tensors_.kv4 : tensors_.kv,
+                    step_tag(Numbered::kSendDkv, step, at),
+                    step < ring.window || context_.rules.backward_rotates_queries ? travelling_.gradients : tensors_.kv,
                     phase.messages_per_hop};
     const auto next_holder = [&](std::size_t p) {
       return ring.ends_window(step) && ring.window < ring.size() ? ring.next(ring.target(p), ring.window) : ring.target(p);

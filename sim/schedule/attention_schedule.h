@@ -10,6 +10,7 @@
 //   two slots (zhuzilin, double ring)       every step posts the next KV, computes, merges, waits. Backward: dKV of step i leaves
 //   after
 //     step i, is waited for after step i+1, and goes home in one hop more; on the KV communicator where they share one.
+//   balanced pairs (DistFlashAttention)     K and V straight from their owner, queries to helpers, results one step later.
 //   one gather (PyTorch)                    all KV gathered behind the own block; dKV permutes as above.
 //   all_gather, a2a, a2a+p2p (TransformerEngine)  collectives in line with the compute stream, nothing hidden.
 #pragma once
@@ -50,6 +51,7 @@ class AttentionSchedule {
   void two_slot_forward(const Ring& ring, const Place& at);
   void waiting_backward(const Ring& ring, const Place& at);
   void homecoming_backward(const Ring& ring, const Place& at);
+  void paired(const Ring& ring, const Place& at);
   /// Both ends post it from their compute streams; `here` and `there` are what the ends wait for besides.
   engine::ActivityId posted_message(const Ring& ring, std::size_t from, std::size_t to, const Wire& wire, engine::ActivityId here,
                                     engine::ActivityId there, const Place& at);
@@ -68,6 +70,8 @@ class AttentionSchedule {
   Writer& writer_;
   CpTraffic traffic_;
   CpTensors tensors_;
+  RingBackward travelling_;
+  bool in_pairs_;
   std::vector<engine::TagId> tags_[5][3];  // (steps) by Numbered and pass
 };
 

@@ -58,6 +58,23 @@ std::vector<double> with_merges(const std::vector<double>& steps, const std::vec
   return c;
 }
 
+/// Balanced pairs: every step fetches for the next one, and from the third on results go home beside it. All ranks fetch from as
+/// far away at once, so a member that leaves its domain has its share of the NICs.
+RingResult paired(const ScreenContext& context, const CpPhaseTraffic& phase, const Networks& net, const std::vector<double>& c) {
+  HopNetwork hop = net.ring->ring;
+  if (net.ring->domains > 1) hop.rate = std::min(hop.rate, net.ring->collective_rate / net.ring->members_per_domain);
+  RingResult result;
+  for (std::size_t i = 0; i + 1 < c.size(); ++i) {
+    const double message = hop_seconds(context, hop, i < 2 ? phase.first_message : phase.middle_message, 1);
+    result.total += std::max(c[i], message);
+    result.messages += message;
+  }
+  const double home = hop_seconds(context, hop, phase.homecoming, 1);
+  result.total += c.back() + home;
+  result.messages += home;
+  return result;
+}
+
 RingResult ring_forward(const ScreenContext& context, const CpTraffic& traffic, const Networks& net, const StepTimes& steps) {
   const std::vector<double> c = with_merges(steps.forward, steps.forward_merge);
   const CpPhaseTraffic& phase = traffic.forward;
@@ -189,9 +206,12 @@ void add_attention(const ScreenContext& context, const Recipe& recipe, const Ste
   const GroupShapes shapes = group_shapes(recipe);
   const Networks net{&context.network.at(shapes.cp_ring), &context.network.at(shapes.cp_inner)};
   const bool double_ringed = recipe.cp_comm == CpComm::kDoubleRing;
+  const bool in_pairs = runs_in_pairs(context.training, recipe, context.rules);
   const RingResult f = double_ringed ? double_ring(context, traffic, traffic.forward, net, steps.forward, steps.forward_merge)
+                       : in_pairs    ? paired(context, traffic.forward, net, with_merges(steps.forward, steps.forward_merge))
                                      : ring_forward(context, traffic, net, steps);
   const RingResult b = double_ringed ? double_ring(context, traffic, traffic.backward, net, steps.backward, steps.backward_merge)
+                       : in_pairs    ? paired(context, traffic.backward, net, with_merges(steps.backward, steps.backward_merge))
                                      : ring_backward(context, traffic, net, steps);
   const LinkClass link = traffic.ring > 1 ? net.ring->ring.slowest : net.inner->collective_link;
   const double link_sigma = exposed_sigma(context, traffic, net);

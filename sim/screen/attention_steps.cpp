@@ -89,7 +89,7 @@ struct StepTimer {
         2.0 * static_cast<double>(recipe.micro_batch) * static_cast<double>(context.model.head_dim) * heads_share;
     const double q = bytes_per_row * shape.heads * static_cast<double>(kernel.q_len);
     const double kv = 2.0 * bytes_per_row * shape.kv_heads * static_cast<double>(kernel.kv_len);
-    const double shard = static_cast<double>(context.training.sequence.count()) / static_cast<double>(times.forward.size());
+    const double shard = static_cast<double>(context.training.sequence.count() * a2a_ranks(recipe)) / recipe.cp;
     const bool fp32 = context.rules.accumulate_fp32;
     const std::size_t last = times.forward.size() - 1;
     const bool reversed = context.rules.reverse_ring_in_backward;
@@ -125,6 +125,14 @@ struct StepTimer {
   }
 };
 
+/// Balanced pairs (RuleSet::kv_exchange): the own diagonal, then one whole block a step; an even number of ranks has half a
+/// step's work left for the last one, which the upper half computes.
+StepWork paired_step(std::int64_t tokens, std::int32_t ranks, std::int32_t rank, std::int32_t step) {
+  if (step == 0) return attention::one_kernel(attention::square_causal_kernel(tokens));
+  const bool idle = ranks % 2 == 0 && step == ranks / 2 && rank < ranks / 2;
+  return idle ? StepWork{} : attention::one_kernel(attention::dense_kernel(tokens, tokens));
+}
+
 /// The work of `rank` in every step of the recipe's strategy.
 template <class Visit>
 void for_each_kernel(const ScreenContext& context, const Recipe& recipe, const MaskView& mask, std::int32_t rank, Visit visit) {
@@ -143,6 +151,12 @@ void for_each_kernel(const ScreenContext& context, const Recipe& recipe, const M
     return;
   }
   const Shard shard{layout_of(recipe.shard_layout), sequence, ring};
+  if (runs_in_pairs(context.training, recipe, context.rules) && mask.shape == MaskShape::kCausal) {
+    for (std::int32_t step = 0; step <= ring / 2; ++step) {
+      all_of(static_cast<std::size_t>(step), paired_step(shard.tokens_per_rank(), ring, rank, step));
+    }
+    return;
+  }
   if (recipe.cp_comm == CpComm::kAllGather && !packed) {
     all_of(0, attention::all_gather(shard, mask, rank));
     return;
@@ -171,7 +185,7 @@ std::vector<StepRectangle> attention_rectangles(const ScreenContext& context, co
 StepTimes attention_steps_of(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool windowed,
                              std::int32_t ring_rank) {
   StepTimes times;
-  const std::size_t steps = recipe.cp_comm == CpComm::kAllGather ? 1 : static_cast<std::size_t>(recipe.cp / a2a_ranks(recipe));
+  const auto steps = static_cast<std::size_t>(attention_steps_count(context.training, recipe, context.rules));
   for (std::vector<double>* all : {&times.forward, &times.backward, &times.forward_merge, &times.backward_merge})
     all->assign(steps, 0.0);
   const StepTimer timer{context, recipe, shape, times};
