@@ -53,8 +53,10 @@ void read_torchtitan(const Row& row, Reading& reading) {
     recipe.micro_batch = recipe.pp > 1 ? 1 : static_cast<std::int32_t>(*local);
     all_said(draft, {"micro_batch"});
   }
-  if (row.says("variant", "1F1B") && !row.says("variant", "nterleaved")) all_said(draft, {"vpp"});
-  recipe.overlap_tp = row.says("variant", "async tp");
+  // The table of 4D parallelism names its schedule and the asynchronous TP in its caption, which the notes carry.
+  const auto says = [&row](std::string_view word) { return row.says("variant", word) || row.says("notes", word); };
+  if (says("1F1B") && !says("nterleaved")) all_said(draft, {"vpp"});
+  recipe.overlap_tp = recipe.tp > 1 && (says("async tp") || says("asynctp"));
   draft.training().vocab_divisor = 1;
   const bool compiled = row.says("variant", "compile") || row.says("notes", "compile");
   if (compiled) {
@@ -98,6 +100,8 @@ void read_usp_paper(const Row& row, Reading& reading) {
   Recipe& recipe = draft.recipe();
   exchange_and_ring(recipe, row.integer("ulysses").value_or(1), row.integer("ring").value_or(1));
   if (recipe.cp == 1) recipe.cp_comm = CpComm::kP2p;
+  recipe.overlap_grad_reduce = recipe.overlap_param_gather = false;  // Megatron's defaults; section 5.2 names neither
+  draft.run.conditions.push_back("no overlap of gradients or parameters: Megatron's defaults, which the source does not change");
   all_said(draft, {"tp", "pp", "micro_batch", "recompute"});  // no pipeline, no accumulation, no recompute (section 5.2)
   const std::int64_t dp = std::max<std::int64_t>(1, row.integer("dp").value_or(1));
   recipe.micro_batch = static_cast<std::int32_t>(std::max<std::int64_t>(1, draft.training().global_batch / dp));
@@ -144,6 +148,7 @@ void read_distflashattn(const Row& row, Reading& reading) {
   draft.training().global_batch = 1;
   if (ulysses) exchange_contiguous(recipe);
   if (!megatron) recipe.state_sharding = StateSharding::kZero3;
+  if (!megatron && !ulysses) recipe.shard_layout = ShardLayout::kContiguous;
   if (row.says("recompute", "rematerialization-aware")) {
     recipe.recompute = {RecomputeKind::kFull, 0};
     all_said(draft, {"recompute"});
@@ -153,9 +158,12 @@ void read_distflashattn(const Row& row, Reading& reading) {
     draft.run.rules = reading.rules(recipe.framework, "checkpoints at layer boundaries",
                                     [](RuleSet& rules) { rules.checkpoint_kept_attention = 0.0; });
     draft.run.conditions.push_back("checkpoints at layer boundaries: attention's forward runs again");
-  } else if (!megatron && !ulysses) {
-    recipe.recompute = {RecomputeKind::kFull, 0};  // the method's own checkpoints
+  } else {
+    // The method's own checkpoints; the baselines' longest rows fit with none but full recompute, and their shorter ones take the
+    // time of it: one setting per method.
+    recipe.recompute = {RecomputeKind::kFull, 0};
     all_said(draft, {"recompute"});
+    if (megatron || ulysses) draft.run.conditions.push_back("assumed: full recompute, as this method's longest rows need");
   }
   draft.measure(Metric::kStepSeconds, row.number("step_time_s"));
   draft.run.group = std::string(row.text("framework"));
@@ -202,9 +210,11 @@ void read_burstengine(const Row& row, Reading& reading) {
     recipe.window = 8;
   }
   if (burst || ulysses || row.says("sharding", "ZeRO-3")) recipe.state_sharding = StateSharding::kZero3;
-  if (burst) {
+  if (burst || ulysses) {
     recipe.recompute = {RecomputeKind::kFull, 0};  // --ckpt of the run scripts
     all_said(draft, {"recompute"});
+  }
+  if (burst) {
     const double kept = kept_by_burst(method);
     if (kept > 0) {
       draft.run.rules = reading.rules(recipe.framework, fmt::format("attention kept over {} of the sequence", kept),
