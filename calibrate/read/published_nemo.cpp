@@ -88,6 +88,14 @@ void read_dgxc(const Row& row, Reading& reading) {
     nemo_defaults(draft);
     std::erase(draft.run.unknown, "recompute");
     if (recipe.pp > 1 && !row.blank("vpp")) megatron_layout(draft);
+    // From tag v25.04 on the recipes run NeMo 2 in containers of 2025 (v25.05.01 names nemo:25.04.01), whose TransformerEngine
+    // prefers cuDNN's attention on Hopper (get_attention_backend).
+    const auto tags = row.text("tags_with_same_number");
+    if (tags.starts_with("v25.04") || tags.starts_with("v25.05")) {
+      draft.run.rules = reading.rules(recipe.framework, "TransformerEngine 2",
+                                      [](RuleSet& rules) { rules.attention_backend = AttentionBackend::kCudnn; });
+      draft.run.conditions.push_back("attention by cuDNN: TransformerEngine 2 prefers it on Hopper");
+    }
   } else if (const auto sharding = row.text("sharding"); sharding.starts_with("FSDP=")) {
     recipe.state_sharding = StateSharding::kZero3;
     std::erase(draft.run.unknown, "tp");
