@@ -154,6 +154,20 @@ inline constexpr LegalityRule kGridRules[] = {
        const Problems problems = layout_problems(at.model, at.recipe);
        return problems.empty() ? std::string() : problems.front().repair;
      }},
+    {"empty_stage", "every stage but the first and the last holds a layer", "only a split by cost leaves one without (nanotron)",
+     "give each entry of the explicit layout a layer",
+     [](const LegalityCase& at) {
+       const StageLayout& layout = at.recipe.stage_layout;
+       if (layout.kind != LayoutKind::kExplicit || offers(at.rules.layout_kinds, LayoutKind::kCostBalanced)) return true;
+       for (std::size_t i = 1; i + 1 < layout.layers.size(); ++i) {
+         if (layout.layers[i] == 0) return false;
+       }
+       return true;
+     },
+     [](const LegalityCase& at) {
+       return fmt::format("{}: only the first and the last entry may be empty", to_text(at.recipe.stage_layout));
+     },
+     nothing},
     {"recompute_block", "block-n has 1 <= n <= layers of the fullest stage",
      "a stage cannot recompute more layers than it holds (Megatron --recompute-num-layers)", "lower n, or write recompute=full",
      [](const LegalityCase& at) {

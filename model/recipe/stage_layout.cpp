@@ -26,6 +26,7 @@ enum class Fault : std::uint8_t {
   kEntries,
   kEntryChunks,
   kSum,
+  kNegative,
   kEmptyChunk,
   kVpp
 };
@@ -77,7 +78,7 @@ Fault spread(const Architecture& model, const Recipe& recipe, Put put) {
       std::int64_t sum = 0;
       for (std::int64_t i = 0; i < entries; ++i) {
         const std::int64_t held = layout.layers[static_cast<std::size_t>(i)];
-        if (held < 0 || (held == 0 && i != 0 && i != entries - 1)) return Fault::kEmptyChunk;
+        if (held < 0) return Fault::kNegative;
         if (entries != chunks && held % vpp != 0) return Fault::kEntryChunks;
         sum += held;
       }
@@ -209,11 +210,11 @@ std::string fault_text(Fault fault, const Architecture& model, const Recipe& rec
       for (const std::int32_t held : layout.layers) sum += held;
       return fmt::format("the explicit layout holds {} layers, the model has {}", sum, model.layers);
     }
+    case Fault::kNegative:
+      return "an entry is below zero";
     case Fault::kEmptyChunk:
-      return layout.kind == LayoutKind::kCostBalanced
-                 ? fmt::format("the split by cost leaves stages of pp {} empty: {} layers, and the head cannot be cut", recipe.pp,
-                               model.layers)
-                 : std::string("only the first and the last entry may be empty");
+      return fmt::format("the split by cost leaves stages of pp {} empty: {} layers, and the head cannot be cut", recipe.pp,
+                         model.layers);
     case Fault::kVpp:
       return layout.kind == LayoutKind::kCostBalanced
                  ? fmt::format("the split by cost knows no chunks, vpp is {}", recipe.vpp)

@@ -145,11 +145,17 @@ bool binds_measured_runs(std::string_view rule) {
   return std::find(kAdvice.begin(), kAdvice.end(), rule) == kAdvice.end();
 }
 
+bool is_printed(const MeasuredRun& run, std::string_view field) {
+  return std::find(run.unknown.begin(), run.unknown.end(), field) == run.unknown.end();
+}
+
 /// The first rule that makes a recipe unacceptable; empty when none does.
-std::string_view objection(const LegalityCase& at, bool searched) {
+std::string_view objection(const MeasuredRun& run, const LegalityCase& at, bool searched) {
   if (first_violation(at) < 0) return {};
   for (const LegalityRule& rule : legality_rules()) {
-    if (!rule.holds(at) && (searched || binds_measured_runs(rule.id))) return rule.id;
+    if (rule.holds(at)) continue;
+    if (rule.id == "tp_in_domain" && is_printed(run, "tp")) continue;  // whatever else is searched
+    if (searched || binds_measured_runs(rule.id)) return rule.id;
   }
   return {};
 }
@@ -207,7 +213,7 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
   for (const Recipe& recipe : recipes) {
     const LegalityCase legality{scenario.model, scenario.training, recipe,
                                 *rules,         gpus_of(run),      scenario.cluster.scale_up_domain};
-    if (const auto rule = objection(legality, recipes.size() > 1); !rule.empty()) {
+    if (const auto rule = objection(run, legality, recipes.size() > 1); !rule.empty()) {
       if (first_reason.empty()) first_reason = "illegal: " + std::string(rule);
       continue;
     }

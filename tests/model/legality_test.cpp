@@ -113,6 +113,12 @@ const std::map<std::string, std::function<void(Case&)>>& breakers() {
        }},
       {"layout_offered", [](Case& c) { c.recipe.stage_layout.kind = LayoutKind::kCostBalanced; }},
       {"stage_layout", [](Case& c) { c.model.layers = 33; }},
+      {"empty_stage",
+       [](Case& c) {
+         c.recipe.vpp = 2;
+         c.recipe.schedule = Schedule::kInterleaved;
+         c.recipe.stage_layout = parse_stage_layout("explicit=16/0/8/8").value();
+       }},
       {"recompute_block", [](Case& c) { c.recipe.recompute = {RecomputeKind::kBlock, 17}; }},  // 16 layers per stage
       {"rank_order", [](Case& c) { c.recipe.rank_order.axes[3] = Axis::kDp; }},
       {"heads_over_tp", [](Case& c) { c.model.heads = 33; }},
