@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <regex>
+#include <string>
 
 #include "calibrate/read/published_adapters.h"
 
@@ -218,6 +220,40 @@ std::string place_of(const Row& row) {
   return {};
 }
 
+/// What one node carries into the fabric, as the interconnect column prints it: "8 x 400 Gb/s", "1.6 Tb/s RDMA per node", "400
+/// Gb/s RoCE per GPU". Clauses about NVLink alone say nothing of it.
+std::optional<BytesPerSecond> node_rate_of(std::string_view text, std::int32_t gpus_per_node) {
+  static const std::regex kRate(R"((?:(\d+)\s*x\s*)?(\d+(?:\.\d+)?)\s*-?(gb|tb)(?:it)?(?:/s|ps)?\b)", std::regex::icase);
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.size(), text.find_first_of(";,", begin));
+    const std::string clause(text.substr(begin, end - begin));
+    begin = end + 1;
+    const bool inside = contains_word(clause, "nvlink") || contains_word(clause, "pcie");
+    const bool outside = contains_word(clause, "infiniband") || contains_word(clause, "rdma") || contains_word(clause, "roce") ||
+                         contains_word(clause, "efa") || contains_word(clause, "ethernet") || contains_word(clause, "nic");
+    std::smatch found;
+    if ((inside && !outside) || !std::regex_search(clause, found, kRate)) continue;
+    if (const std::string unit = found[3]; unit[1] == 'B') continue;  // GB/s are of links inside the node
+    const double each = std::stod(found[2]) * (contains_word(found[3].str(), "t") ? 1e12 : 1e9) / 8;
+    const double count = found[1].matched ? std::stod(found[1]) : contains_word(clause, "per gpu") ? gpus_per_node : 1.0;
+    return BytesPerSecond(each * count);
+  }
+  return std::nullopt;
+}
+
+/// The fabric that the row prints instead of the one its GPU is usually sold with.
+void set_fabric(const Row& row, Reading& reading, Draft& draft) {
+  Cluster& cluster = draft.run.scenario.cluster;
+  const auto rate = node_rate_of(row.text("interconnect"), cluster.gpus_per_node);
+  if (!rate || draft.refused || cluster.nodes <= 1) return;
+  if (auto printed = reading.cluster(cluster.name, draft.run.gpus, *rate)) {
+    cluster = std::move(*printed);
+    draft.run.conditions.push_back(
+        fmt::format("{:.4g} Gb/s from each node into the fabric, as printed", rate->value() * 8 / 1e9));
+  }
+}
+
 void set_rates(const Row& row, const FlopsConvention& convention, Draft& draft) {
   measure_throughput(draft, row, convention);
   const auto has = [&](Metric metric) {
@@ -245,6 +281,7 @@ void read_common_training(const Row& row, Reading& reading) {
   }
   if (row.says("framework", "LoRA") || row.says("task", "lora")) draft.refuse("LoRA: frozen weights are not modelled");
 
+  set_fabric(row, reading, draft);
   const auto rules = reading.rules(recipe.framework);
   const auto sharding = sharding_of(row);
   recipe.state_sharding = sharding.value_or(rules->state_shardings.back());
@@ -273,6 +310,12 @@ void read_common_training(const Row& row, Reading& reading) {
   const bool by_layers = recipe.framework == "llm-foundry" || recipe.framework == "torchtitan";
   set_recompute(row, by_layers, draft);
   set_batch(row, draft);
+  if (row.says("framework", "without flash")) {
+    draft.run.rules = reading.rules(recipe.framework, "no fused attention", [](RuleSet& set) {
+      set.attention_backend = set.attention_backend_ampere = set.attention_backend_blackwell = AttentionBackend::kUnfused;
+    });
+    draft.run.conditions.push_back("attention: scores in memory, no fused kernel");
+  }
   if (row.says("framework", "compile") || row.says("variant", "compile") || row.says("notes", "compile")) {
     draft.run.rules = reading.rules(recipe.framework, "torch.compile", [](RuleSet& set) { set.fused_elementwise = true; });
     draft.run.conditions.push_back("torch.compile fuses element-wise operators");

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "calibrate/read/kernel_table.h"
+#include "model/cluster/cluster_spec.h"
 
 namespace cpfit::published {
 
@@ -85,14 +86,15 @@ Reading::Reading(std::string path, std::string family) {
   table_.family = std::move(family);
 }
 
-std::optional<Cluster> Reading::cluster(const std::string& preset, std::int64_t gpus) {
-  const auto key = std::pair(preset, gpus);
+std::optional<Cluster> Reading::cluster(const std::string& preset, std::int64_t gpus, BytesPerSecond node_rate) {
+  const auto key = std::tuple(preset, gpus, node_rate.value());
   if (const auto found = clusters_.find(key); found != clusters_.end()) return found->second;
   std::optional<Cluster> cluster;
-  if (auto one = build_cluster(preset, 1); one.ok()) {
-    const std::int64_t nodes = (gpus + one->gpus_per_node - 1) / one->gpus_per_node;
-    auto whole = nodes <= 1 ? std::move(one) : build_cluster(preset, nodes);
-    if (whole.ok()) cluster = std::move(whole).value();
+  if (auto found = find_cluster_spec(preset); found.ok()) {
+    ClusterSpec spec = std::move(found).value();
+    if (node_rate.value() > 0 && spec.nics > 0) spec.nic_rate = BytesPerSecond(node_rate.value() / spec.nics);
+    const std::int64_t nodes = std::max<std::int64_t>(1, (gpus + spec.gpus - 1) / spec.gpus);
+    if (auto whole = build_cluster(spec, nodes); whole.ok()) cluster = std::move(whole).value();
   }
   clusters_.emplace(key, cluster);
   return cluster;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "calibrate/read/csv.h"
@@ -52,7 +53,8 @@ class Reading {
   void skip(std::int64_t line, std::string reason) { table_.skipped.push_back({line, std::move(reason)}); }
 
   /// A cluster with at least that many GPUs; nothing when the preset is unknown.
-  [[nodiscard]] std::optional<Cluster> cluster(const std::string& preset, std::int64_t gpus);
+  /// `node_rate`: what a node carries into the fabric, over all its NICs, where it differs from the preset's; 0: the preset's.
+  [[nodiscard]] std::optional<Cluster> cluster(const std::string& preset, std::int64_t gpus, BytesPerSecond node_rate = {});
   /// A rule set by name, shared by all rows that use it; null when unknown.
   [[nodiscard]] std::shared_ptr<const RuleSet> rules(const std::string& name);
   /// The same with policies changed; `key` names the change, so that rows with the same change share one rule set.
@@ -61,7 +63,7 @@ class Reading {
 
  private:
   MeasuredTable table_;
-  std::map<std::pair<std::string, std::int64_t>, std::optional<Cluster>> clusters_;
+  std::map<std::tuple<std::string, std::int64_t, double>, std::optional<Cluster>> clusters_;
   std::map<std::string, std::shared_ptr<const RuleSet>> rules_;
 };
 

@@ -2,6 +2,7 @@
 // printed.
 #include <gmock/gmock.h>
 
+#include "model/cluster/topology.h"
 #include "published_fixture.h"
 
 namespace cpfit {
@@ -146,6 +147,25 @@ TEST(CommonTable, RatesOfTheWholeJobAreSharedOut) {
   // 2 samples a second of 8192 tokens on 16 GPUs: 1024 tokens/s each.
   const MeasuredRun run = only_run({{"step_time_s", ""}, {"samples_per_s", "2"}}, {"samples_per_s"});
   EXPECT_DOUBLE_EQ(test::measured(run, Metric::kTokensPerSecondPerGpu), 1024.0);
+}
+
+TEST(CommonTable, TheFabricIsTheOneThatIsPrinted) {
+  // 64 H100 are 8 nodes of 8 NICs: what all NICs of a node carry together.
+  const auto node_gigabits = [](const char* text) {
+    const MeasuredRun run = only_run({{"interconnect", text}, {"nodes_or_gpus", "64"}});
+    double rate = 0;
+    const Topology& topology = *run.scenario.cluster.topology;
+    for (const Link& link : topology.links()) {
+      const Vertex& from = topology.vertices()[static_cast<std::size_t>(link.from)];
+      if (link.link_class == LinkClass::kNic && from.kind == VertexKind::kNic && from.node == 0) rate += link.capacity.value();
+    }
+    return rate * 8 / 1e9;
+  };
+  EXPECT_NEAR(node_gigabits("NVLink; 8 x 100 Gb/s NICs per node"), 800, 1e-6);
+  EXPECT_NEAR(node_gigabits("400 GB/s NVLink; 1.6 Tb/s RDMA per node"), 1600, 1e-6);
+  EXPECT_NEAR(node_gigabits("NVLink in host; 200 Gb/s RoCE per GPU"), 1600, 1e-6);
+  EXPECT_NEAR(node_gigabits("EFA 3200 Gbps"), 3200, 1e-6);
+  EXPECT_NEAR(node_gigabits("NVLink"), 3200, 1e-6);  // the preset's 8 x 400
 }
 
 TEST(CommonTable, AGpuThatIsSoldWithTwoMemories) {
