@@ -77,6 +77,16 @@ Software software_of(const Row& row) {
   return {"", "megatron-2024", kAllKeys};
 }
 
+/// Counts multiplied; a product that no job has refuses the row and gives 0.
+std::int64_t product(Draft& draft, std::initializer_list<std::int64_t> counts) {
+  constexpr double kMost = 1e12;
+  double all = 1;
+  for (const std::int64_t count : counts) all *= static_cast<double>(count);
+  if (all >= 0 && all <= kMost) return static_cast<std::int64_t>(all);
+  draft.refuse("its counts multiply to more than any job has");
+  return 0;
+}
+
 template <typename T>
 bool offers(const std::vector<T>& values, T value) {
   return std::find(values.begin(), values.end(), value) != values.end();
@@ -127,7 +137,8 @@ std::string_view rules_with(CpComm exchange, StateSharding sharding) {
 void set_context_parallelism(const Row& row, Reading& reading, Draft& draft) {
   Recipe& recipe = draft.recipe();
   const auto ulysses = row.integer("ulysses"), ring = row.integer("ring");
-  if (ulysses && ring) recipe.cp = static_cast<std::int32_t>(*ulysses * *ring);
+  if (ulysses && ring)
+    recipe.cp = static_cast<std::int32_t>(std::min<std::int64_t>(kMaxDegree, product(draft, {*ulysses, *ring})));
   if (recipe.cp <= 1) {
     recipe.cp = 1;
     return;
@@ -149,7 +160,7 @@ void set_context_parallelism(const Row& row, Reading& reading, Draft& draft) {
   }
   if (recipe.cp_comm == CpComm::kA2aP2p) {
     if (!ulysses) draft.refuse("its split into exchange and ring is not printed");
-    recipe.a2a_degree = static_cast<std::int32_t>(ulysses.value_or(1));
+    recipe.a2a_degree = static_cast<std::int32_t>(std::clamp<std::int64_t>(ulysses.value_or(1), 1, kMaxDegree));
   }
   if (row.says("cp_method", "striped")) recipe.shard_layout = ShardLayout::kStriped;
   if (!rules->shard_layouts.empty() && !offers(rules->shard_layouts, recipe.shard_layout))
@@ -192,20 +203,21 @@ void set_recompute(const Row& row, bool by_layers, Draft& draft) {
 void set_batch(const Row& row, Draft& draft) {
   Training& training = draft.training();
   Recipe& recipe = draft.recipe();
-  const std::int64_t group = std::int64_t{recipe.tp} * recipe.cp * recipe.pp;
+  const std::int64_t group = product(draft, {recipe.tp, recipe.cp, recipe.pp});
   const std::int64_t dp = std::max<std::int64_t>(1, recipe.dp > 0 ? recipe.dp : group > 0 ? draft.run.gpus / group : 1);
   const std::int64_t sequence = training.sequence.count();
   if (training.global_batch > 0 || sequence <= 0) return;
   if (const auto per_rank = row.integer("batch_per_dp")) {
-    training.global_batch = dp * *per_rank;
+    training.global_batch = product(draft, {dp, *per_rank});
   } else if (const auto tokens = row.integer("tokens_per_step")) {
     training.global_batch = *tokens / sequence;
   } else if (!row.blank("micro_batch")) {
-    training.global_batch = dp * recipe.micro_batch * row.integer("grad_accum").value_or(1);
+    training.global_batch = product(draft, {dp, recipe.micro_batch, row.integer("grad_accum").value_or(1)});
     if (row.blank("grad_accum")) draft.run.conditions.push_back("one micro-batch per step: no accumulation is printed");
   } else {
     constexpr std::int64_t kTokens = 1 << 19, kFilled = 4;  // micro-batches per stage that keep a pipeline's bubble small
-    training.global_batch = dp * std::max<std::int64_t>(recipe.pp > 1 ? kFilled * recipe.pp : 1, kTokens / (sequence * dp));
+    const std::int64_t one_each = product(draft, {sequence, dp}), filled = recipe.pp > 1 ? kFilled * recipe.pp : 1;
+    training.global_batch = product(draft, {dp, std::max(filled, kTokens / std::max<std::int64_t>(1, one_each))});
     draft.run.conditions.push_back(
         "the batch is not printed: half a million tokens a step, or four micro-batches a stage, are supposed");
   }
@@ -223,7 +235,8 @@ std::string place_of(const Row& row) {
 /// What one node carries into the fabric, as the interconnect column prints it: "8 x 400 Gb/s", "1.6 Tb/s RDMA per node", "400
 /// Gb/s RoCE per GPU". Clauses about NVLink alone say nothing of it.
 std::optional<BytesPerSecond> node_rate_of(std::string_view text, std::int32_t gpus_per_node) {
-  static const std::regex kRate(R"((?:(\d+)\s*x\s*)?(\d+(?:\.\d+)?)\s*-?(gb|tb)(?:it)?(?:/s|ps)?\b)", std::regex::icase);
+  static const std::regex kRate(R"((?:(\d{1,4})\s*x\s*)?(\d{1,6}(?:\.\d{1,6})?)\s*-?(gb|tb)(?:it)?(?:/s|ps)?\b)",
+                                std::regex::icase);
   std::size_t begin = 0;
   while (begin < text.size()) {
     const std::size_t end = std::min(text.size(), text.find_first_of(";,", begin));
@@ -232,6 +245,8 @@ std::optional<BytesPerSecond> node_rate_of(std::string_view text, std::int32_t g
     const bool inside = contains_word(clause, "nvlink") || contains_word(clause, "pcie");
     const bool outside = contains_word(clause, "infiniband") || contains_word(clause, "rdma") || contains_word(clause, "roce") ||
                          contains_word(clause, "efa") || contains_word(clause, "ethernet") || contains_word(clause, "nic");
+    constexpr std::size_t kLongest = 200;  // of a clause that is a rate; the expression's matcher recurses
+    if (clause.size() > kLongest) continue;
     std::smatch found;
     if ((inside && !outside) || !std::regex_search(clause, found, kRate)) continue;
     if (const std::string unit = found[3]; unit[1] == 'B') continue;  // GB/s are of links inside the node
