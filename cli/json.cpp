@@ -305,7 +305,6 @@ Json to_json(const MeasuredRun& run, const Candidate& taken) {
   Json json;
   json["line"] = run.line;
   json["conditions"] = run.conditions;
-  json["searched"] = run.unknown;
   json["model"] = model.name;
   json["parameters"] = count_parameters(model).total();
   json["layers"] = model.layers;
