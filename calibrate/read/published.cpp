@@ -65,9 +65,7 @@ const std::vector<Family>& families() {
       {"megatron_moe_modelzoo_and_llama",
        {"model", "seq_len", "tp", "pp", "cp", "ep", "arch_key", "tflops_per_gpu"},
        published::read_model_zoo},
-      {"common training columns",
-       {"model", "seq_len", "tp", "pp", "cp", "step_time_s", "tokens_per_s_per_gpu"},
-       read_common_training},
+      {"common training columns", {"gpu", "model", "seq_len"}, read_common_training},
   };
   return kFamilies;
 }
@@ -90,6 +88,11 @@ const Family& nearest_family(const CsvTable& csv) {
 }
 
 Problem unknown_columns(const CsvTable& csv) {
+  for (const auto& [separator, name] : {std::pair{';', "semicolons"}, {'\t', "tabs"}}) {
+    if (csv.columns().size() == 1 && csv.columns().front().find(separator) != std::string::npos)
+      return {"published.separator", csv.path() + ":1", fmt::format("its columns are separated by {}", name),
+              "save it with commas; a cell that holds one stands in double quotes"};
+  }
   const Family& nearest = nearest_family(csv);
   std::string missing;
   for (const auto column : nearest.columns) {

@@ -168,6 +168,23 @@ TEST(CommonTable, TheFabricIsTheOneThatIsPrinted) {
   EXPECT_NEAR(node_gigabits("NVLink"), 3200, 1e-6);  // the preset's 8 x 400
 }
 
+TEST(CommonTable, ATableOfOnesOwnNeedsFewColumns) {
+  // 8 GPUs of tp 8; the figures of the row alone: what has no column is 1 or searched.
+  const auto table =
+      read_published_text("gpu,nodes_or_gpus,model,seq_len,tp,step_time_s\nH100,8,Llama-3-8B,8192,8,4\n", "few.csv");
+  ASSERT_TRUE(table.ok());
+  ASSERT_EQ(table->runs.size(), 1U);
+  EXPECT_EQ(table->runs.front().scenario.base.tp, 8);
+  EXPECT_THAT(table->runs.front().unknown, testing::UnorderedElementsAre("pp", "micro_batch", "recompute"));
+}
+
+TEST(CommonTable, OtherSeparatorsAreNamed) {
+  const auto table = read_published_text("gpu;model;seq_len\nH100;Llama-3-8B;8192\n", "semicolons.csv");
+  ASSERT_FALSE(table.ok());
+  EXPECT_EQ(table.problems().front().code, "published.separator");
+  EXPECT_THAT(table.problems().front().message, testing::HasSubstr("semicolons"));
+}
+
 TEST(CommonTable, AGpuThatIsSoldWithTwoMemories) {
   const MeasuredRun small = only_run({{"gpu", "A100"}, {"gpu_mem_gb", "40"}});
   EXPECT_EQ(small.scenario.cluster.gpu.name, "A100-SXM4-40GB");
