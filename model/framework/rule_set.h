@@ -13,7 +13,8 @@
 
 namespace cpfit {
 
-enum class AttentionBackend : std::uint8_t { kCudnn, kFlash2, kFlash3, kUnfused };
+/// Triton: the FlashAttention of Triton's tutorial and its kin, before FlashAttention-2.
+enum class AttentionBackend : std::uint8_t { kCudnn, kFlash2, kFlash3, kUnfused, kTriton };
 /// What overlap_tp does. User buffers: a ring gather passes under all but one of tp pieces of the product that needs it, a
 /// scatter in four chunks under its product. Own shard: a gather passes under the product of the rank's own shard, one piece of
 /// tp, which needs no gathered input; nothing hides a scatter in forward.

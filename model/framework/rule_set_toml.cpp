@@ -20,7 +20,8 @@ struct Word {
 constexpr Word<AttentionBackend> kBackends[] = {{"cudnn", AttentionBackend::kCudnn},
                                                 {"flash2", AttentionBackend::kFlash2},
                                                 {"flash3", AttentionBackend::kFlash3},
-                                                {"unfused", AttentionBackend::kUnfused}};
+                                                {"unfused", AttentionBackend::kUnfused},
+                                                {"triton", AttentionBackend::kTriton}};
 constexpr Word<TpOverlap> kTpOverlaps[] = {
     {"none", TpOverlap::kNone}, {"user_buffers", TpOverlap::kUserBuffers}, {"own_shard", TpOverlap::kOwnShard}};
 constexpr Word<DkvWire> kWires[] = {{"nominal", DkvWire::kNominal}, {"fp32", DkvWire::kFp32}};

@@ -1,5 +1,6 @@
 // Which kernels a rank runs in each ring step, from the shared work counts of model/attention, and what they take.
 #include <algorithm>
+#include <cmath>
 
 #include "model/attention/document_mix.h"
 #include "model/attention/packed_work.h"
@@ -54,6 +55,11 @@ Rated unfused_attention_time(const GpuRates& rates, const AttentionShape& work, 
   whole.in_range = scores_product.in_range && value_product.in_range && passes.in_range;
   return whole;
 }
+
+/// Time of Triton's FlashAttention over that of FlashAttention-2: median and spread of the nine shapes that both have in
+/// FlashAttention's A100 figure (flash2_a100_fwd_bwd_benchmark.png @0251105a: 1.47 at 512 tokens to 2.12 at 8,192).
+constexpr double kTritonTime = 1.77;
+constexpr float kTritonSigma = 0.14F;
 
 /// Adds one kernel to a step's forward and backward time. `heads_share`: of this rank's heads (1/u after a head exchange).
 struct StepTimer {
@@ -111,10 +117,17 @@ struct StepTimer {
   }
 
   [[nodiscard]] Rated kernel_time(const AttentionShape& work, AttentionPass pass) const {
-    if (attention_backend_on(context.rules, context.cluster.gpu.generation) == AttentionBackend::kUnfused) {
+    const AttentionBackend backend = attention_backend_on(context.rules, context.cluster.gpu.generation);
+    if (backend == AttentionBackend::kUnfused) {
       return unfused_attention_time(context.rates, work, pass, context.model.attention_dropout > 0.0);
     }
-    return attention_time(context.rates, work, pass, shape.library, shape.factors.attention_warm);
+    Rated rated = attention_time(context.rates, work, pass, shape.library, shape.factors.attention_warm);
+    if (backend == AttentionBackend::kTriton) {
+      rated.time *= kTritonTime;
+      rated.relative_sigma = std::hypot(rated.relative_sigma, kTritonSigma);
+      rated.in_range = false;
+    }
+    return rated;
   }
 
   void record(const Rated& rated, double& seconds, double& variance) const {

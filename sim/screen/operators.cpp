@@ -54,6 +54,7 @@ AttentionLibrary library_of(AttentionBackend backend) {
       return AttentionLibrary::kFlash3;
     case AttentionBackend::kFlash2:
     case AttentionBackend::kUnfused:
+    case AttentionBackend::kTriton:
       return AttentionLibrary::kFlash2;
   }
   return AttentionLibrary::kCudnn;
