@@ -45,6 +45,12 @@ void read_torchtitan(const Row& row, Reading& reading) {
   if (contains_word(recompute, "selective layer")) {  // every second layer fully (torchtitan selective_ac_option = 2)
     recipe.recompute = {RecomputeKind::kBlock, static_cast<std::int32_t>(draft.model().layers / 2)};
   }
+  if (recompute.empty()) {  // train_configs: selective "op" at 8B, full at 70B and 405B (frameworks.md 4)
+    recipe.recompute = {draft.model().layers <= 32 ? RecomputeKind::kSelective : RecomputeKind::kFull, 0};
+    all_said(draft, {"recompute"});
+    draft.run.conditions.push_back("recompute of the configuration file's default");
+  }
+  if (row.says("precision", "rowwise")) draft.refuse("row-wise scaled float8 products have no rate surface");
   const std::int64_t group = std::int64_t{recipe.tp} * recipe.pp * recipe.cp;
   const std::int64_t dp = group > 0 ? draft.run.gpus / group : 0;
   if (const auto local = row.integer("local_batch")) {
@@ -180,6 +186,17 @@ double kept_by_burst(std::string_view method) {
   return method == "Burst-Ring" || method == "BurstEngine" ? 1.0 : 0.0;
 }
 
+/// "sl_loss" names the fused head and loss; "Burst-Ring" and "BurstEngine" have the memory of the rows with it.
+bool loss_fused_by_burst(std::string_view method) {
+  return contains_word(method, "sl_loss") || method.starts_with("Burst-Ring") || method == "BurstEngine";
+}
+
+/// 16-bit logits, their fp32 copy and the 16-bit gradient: the sheet's rows with and without sl_loss differ by 7.2 bytes a logit.
+void plain_loss_of_burst(RuleSet& rules) {
+  rules.loss_bytes_per_logit = rules.loss_backward_bytes_per_logit = 8.0;
+  rules.loss_saved_bytes_per_logit = 4.0;
+}
+
 void read_burstengine(const Row& row, Reading& reading) {
   const auto method = row.text("cp_method");
   const bool burst = contains_word(method, "burst"), ulysses = contains_word(method, "ulysses") && !burst;
@@ -216,12 +233,19 @@ void read_burstengine(const Row& row, Reading& reading) {
   }
   if (burst) {
     const double kept = kept_by_burst(method);
+    const bool fused_loss = loss_fused_by_burst(method);
+    draft.run.rules = reading.rules(
+        recipe.framework, fmt::format("attention kept over {} of the sequence, {} loss", kept, fused_loss ? "fused" : "plain"),
+        [kept, fused_loss](RuleSet& rules) {
+          rules.checkpoint_kept_attention = kept;
+          if (!fused_loss) plain_loss_of_burst(rules);
+        });
     if (kept > 0) {
-      draft.run.rules = reading.rules(recipe.framework, fmt::format("attention kept over {} of the sequence", kept),
-                                      [kept](RuleSet& rules) { rules.checkpoint_kept_attention = kept; });
       draft.run.conditions.push_back(
           fmt::format("checkpoints keep attention's output over {:.0f} % of the sequence", 100 * kept));
     }
+    draft.run.conditions.push_back(fused_loss ? "head and loss fused, no logits" : "logits of the whole shard");
+    draft.training().grad_dtype = GradDtype::kBf16;  // BMTrain: gradients in the 16 bits of the parameters
   }
   if (!tensor && !megatron && !burst && !ulysses) draft.refuse("a method cpfit has no rule set for");
   const std::int64_t dp = draft.run.gpus / std::max<std::int64_t>(1, std::int64_t{recipe.tp} * recipe.cp);
