@@ -63,11 +63,17 @@ std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
   const auto build = [&](std::int64_t count) {
     return built([&] { return preset ? build_cluster(*preset, count) : topology_of(reading, *topology, count); });
   };
+  const auto refuse = [&](const std::string& at, const Problems& problems) {
+    if (topology)
+      section.adopt_file(at, problems);
+    else
+      section.adopt(at, problems);
+  };
   std::int64_t count = nodes.value_or(preset ? 1 : 0);  // 0: as many as the topology file says
   if (gpus) {
     const Outcome<Cluster> one = build(1);
     if (!one) {
-      section.adopt(key, one.problems());
+      refuse(key, one.problems());
       return std::nullopt;
     }
     const std::int64_t per_node = one->gpus_per_node;
@@ -81,7 +87,9 @@ std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
   }
   Outcome<Cluster> cluster = build(count);
   if (!cluster) {
-    section.adopt(nodes ? "nodes" : key, cluster.problems());
+    const std::string& code = cluster.problems().front().code;
+    const bool of_count = code == "cluster.nodes" || code == "cluster.resize" || code == "topology.nodes";
+    refuse(nodes && of_count ? "nodes" : key, cluster.problems());
     return std::nullopt;
   }
   if (gpu_memory) {

@@ -99,7 +99,7 @@ std::optional<Architecture> read_origin(Section& section) {
       section.reading().remember(file);
       return *found;
     }
-    section.adopt("config", found.problems());
+    section.adopt_file("config", found.problems());
     return std::nullopt;
   }
   Architecture model;

@@ -235,6 +235,13 @@ void Section::adopt(std::string_view key, const Problems& found) {
   reading_.adopt(at != nullptr ? *at : static_cast<const toml::node&>(table_), full_name(key), found);
 }
 
+void Section::adopt_file(std::string_view key, Problems found) {
+  for (Problem& problem : found) {
+    if (!problem.where.empty()) problem.message = fmt::format("{}: {}", problem.where, problem.message);
+  }
+  adopt(key, found);
+}
+
 namespace {
 
 /// Where each key of a scenario lives, so that one written into the wrong table is sent home.

@@ -94,6 +94,8 @@ class Section {
   /// Reports a problem at a key that is present, or at the table when it is not.
   void report(std::string_view key, std::string_view code, std::string message, std::string repair);
   void adopt(std::string_view key, const Problems& found);
+  /// The same of what lies in a file that the key names: the place there stays in the message.
+  void adopt_file(std::string_view key, Problems found);
   /// Reports every key that no getter asked for.
   void finish();
   [[nodiscard]] std::string full_name(std::string_view key) const;

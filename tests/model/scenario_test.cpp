@@ -402,5 +402,22 @@ TEST(ScenarioFiles, AreTakenFromWhatIsGivenAndNowhereElse) {
   EXPECT_EQ(refused.problems()[0].code, "scenario.file_not_given");
 }
 
+TEST(ScenarioFiles, ASlipInAFileIsPlacedInBoth) {
+  const std::string text =
+      std::string("model = {config = \"config.json\"}\ncluster = {topology = \"t.json\", nodes = 2}\n") + kTraining;
+  const std::vector<ScenarioInput> files = {
+      {"/nowhere/t.json", R"({"schema": "cpfit-topology/1", "base": "dgx-h100", "set": {"nic_rat": "1"}})"},
+      {"/nowhere/config.json", R"({"model_type": "llama", "num_hidden_layers": "x"})"}};
+  const Outcome<Scenario> read = read_scenario(text, "/nowhere/a.toml", files);
+  ASSERT_FALSE(read.ok());
+  const auto said = [&](const std::string& place, const std::string& message) {
+    return std::any_of(read.problems().begin(), read.problems().end(), [&](const Problem& problem) {
+      return problem.where.starts_with("/nowhere/a.toml:" + place) && problem.message.find(message) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(said("1:", "config.json#/num_hidden_layers"));
+  EXPECT_TRUE(said("2:", "cluster.topology: /nowhere/t.json: set.nic_rat"));  // the file's line, not that of nodes
+}
+
 }  // namespace
 }  // namespace cpfit
