@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Every test of a part that uses threads, under the thread sanitizer:
 #   tests/stress/thread_sanitizer.sh [TEST...]
-# Builds oneTBB and Qt's core for it first (tsan_libraries.sh): with the packaged ones each hand-over would be reported. Nothing is
-# suppressed; ends with 1 when a test fails or the sanitizer has something to say. An hour on 2 cores.
+# Builds oneTBB and Qt's core for it first (tsan_libraries.sh): with the packaged ones each hand-over would be reported. Ends with
+# 1 when a test fails or the sanitizer has something to say. An hour on 2 cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${CPFIT_TSAN_DIR:-build-tsan}
@@ -16,7 +16,7 @@ ninja -C "$build" "${tests[@]}"
 
 LD_LIBRARY_PATH=$(cd "$libraries/lib" && pwd)
 QT_PLUGIN_PATH=$(qtpaths6 --query QT_INSTALL_PLUGINS 2>/dev/null || echo "/usr/lib/$(gcc -dumpmachine)/qt6/plugins")
-export LD_LIBRARY_PATH QT_PLUGIN_PATH QT_QPA_PLATFORM=offscreen TSAN_OPTIONS="history_size=4 exitcode=66"
+export LD_LIBRARY_PATH QT_PLUGIN_PATH QT_QPA_PLATFORM=offscreen TSAN_OPTIONS="history_size=4 exitcode=66 die_after_fork=0 suppressions=$PWD/tests/stress/tsan.supp"
 mkdir -p "$build/logs"
 found=0
 for test in "${tests[@]}"; do
