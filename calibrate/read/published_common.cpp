@@ -55,14 +55,14 @@ constexpr std::array kSoftware = {
     Software{"kwai", "megatron-kwai", kHalfTheKeys},
     Software{"megatron", "megatron-2024", kAllKeys},
     Software{"megascale", "megatron-2024", kAllKeys},
-    Software{"fsdp", "llm-foundry", kAllKeys},  // FSDP1 by any launcher
+    Software{"fsdp", "pytorch-fsdp", kAllKeys},  // FSDP1 by any launcher
     Software{"foundry", "llm-foundry", kAllKeys},
     Software{"composer", "llm-foundry", kAllKeys},
-    Software{"litgpt", "llm-foundry", kAllKeys},
-    Software{"lightning", "llm-foundry", kAllKeys},
-    Software{"accelerate", "llm-foundry", kAllKeys},
-    Software{"hugging", "llm-foundry", kAllKeys},
-    Software{"pytorch", "llm-foundry", kAllKeys},
+    Software{"litgpt", "pytorch-fsdp", kAllKeys},
+    Software{"lightning", "pytorch-fsdp", kAllKeys},
+    Software{"accelerate", "pytorch-fsdp", kAllKeys},
+    Software{"hugging", "pytorch-fsdp", kAllKeys},
+    Software{"pytorch", "pytorch-fsdp", kAllKeys},
 };
 
 /// The software a row names; without one its kind of sharding tells PyTorch's FSDP from Megatron.
@@ -71,7 +71,7 @@ Software software_of(const Row& row) {
     if (row.says("framework", known.word)) return known;
   }
   for (const std::string_view word : {"fsdp", "hsdp", "full_shard"}) {
-    if (row.says("sharding", word) || row.says("source", word)) return {word, "llm-foundry", kAllKeys};
+    if (row.says("sharding", word) || row.says("source", word)) return {word, "pytorch-fsdp", kAllKeys};
   }
   if (row.says("sharding", "zero-3") || row.says("sharding", "zero3")) return {"", "deepspeed-ulysses", kAllKeys};
   return {"", "megatron-2024", kAllKeys};
@@ -269,6 +269,18 @@ void set_fabric(const Row& row, Reading& reading, Draft& draft) {
   }
 }
 
+/// The attention kernel that a row names beside its software; nothing: the software's own.
+std::optional<std::pair<AttentionBackend, std::string_view>> attention_of(const Row& row) {
+  const auto says = [&](std::string_view word) { return row.says("framework", word) || row.says("variant", word); };
+  if (says("without flash") || says("no flash"))
+    return std::pair(AttentionBackend::kUnfused, "scores in memory, no fused kernel");
+  const bool later = says("flashattention-2") || says("flashattention-3") || says("fa2") || says("fa3") || says("flash-attn 2");
+  if (says("flashattention") && !later) return std::pair(AttentionBackend::kTriton, "FlashAttention of the first generation");
+  if (says("flashattention-2") || says("fa2")) return std::pair(AttentionBackend::kFlash2, "FlashAttention-2");
+  if (says("flashattention-3") || says("fa3")) return std::pair(AttentionBackend::kFlash3, "FlashAttention-3");
+  return std::nullopt;
+}
+
 void set_rates(const Row& row, const FlopsConvention& convention, Draft& draft) {
   measure_throughput(draft, row, convention);
   const auto has = [&](Metric metric) {
@@ -301,7 +313,7 @@ void read_common_training(const Row& row, Reading& reading) {
   const auto sharding = sharding_of(row);
   recipe.state_sharding = sharding.value_or(rules->state_shardings.back());
   if (!offers(rules->state_shardings, recipe.state_sharding)) {
-    recipe.framework = recipe.state_sharding == StateSharding::kZero3 && recipe.tp == 1 ? "llm-foundry" : "deepspeed-ulysses";
+    recipe.framework = recipe.state_sharding == StateSharding::kZero3 && recipe.tp == 1 ? "pytorch-fsdp" : "deepspeed-ulysses";
     if (!offers(reading.rules(recipe.framework)->state_shardings, recipe.state_sharding)) recipe.framework = "deepspeed-ulysses";
     draft.run.conditions.push_back(fmt::format("such a sharding is not known of this software: planned as {}", recipe.framework));
   }
@@ -322,14 +334,15 @@ void read_common_training(const Row& row, Reading& reading) {
   if (recipe.pp > 1 && !row.blank("vpp") && recipe.state_sharding != StateSharding::kZero3) megatron_layout(draft);
   if (draft.model().position == PositionKind::kLearned)
     draft.model().max_positions = std::max<std::int64_t>(draft.model().max_positions, draft.training().sequence.count());
-  const bool by_layers = recipe.framework == "llm-foundry" || recipe.framework == "torchtitan";
+  const bool by_layers =
+      recipe.framework == "llm-foundry" || recipe.framework == "pytorch-fsdp" || recipe.framework == "torchtitan";
   set_recompute(row, by_layers, draft);
   set_batch(row, draft);
-  if (row.says("framework", "without flash")) {
-    draft.run.rules = reading.rules(recipe.framework, "no fused attention", [](RuleSet& set) {
-      set.attention_backend = set.attention_backend_ampere = set.attention_backend_blackwell = AttentionBackend::kUnfused;
+  if (const auto kernel = attention_of(row)) {
+    draft.run.rules = reading.rules(recipe.framework, std::string(kernel->second), [&](RuleSet& set) {
+      set.attention_backend = set.attention_backend_ampere = set.attention_backend_blackwell = kernel->first;
     });
-    draft.run.conditions.push_back("attention: scores in memory, no fused kernel");
+    draft.run.conditions.push_back(fmt::format("attention: {}", kernel->second));
   }
   if (row.says("framework", "compile") || row.says("variant", "compile") || row.says("notes", "compile")) {
     draft.run.rules = reading.rules(recipe.framework, "torch.compile", [](RuleSet& set) { set.fused_elementwise = true; });

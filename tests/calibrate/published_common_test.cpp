@@ -53,7 +53,7 @@ TEST(CommonTable, TheSoftwareNamesTheRules) {
                                                           {"nanotron", "nanotron"},
                                                           {"MaxText", "maxtext"},
                                                           {"Composer", "llm-foundry"},
-                                                          {"PyTorch FSDP", "llm-foundry"},
+                                                          {"PyTorch FSDP", "pytorch-fsdp"},
                                                           {"PyTorch FSDP2", "torchtitan"},
                                                           {"Megatron-DeepSpeed", "megatron-2024"}};
   for (const auto& [software, rules] : expected) {
@@ -141,6 +141,17 @@ TEST(CommonTable, RecomputeAsPeopleWriteIt) {
   EXPECT_EQ(of("selective", "Megatron-LM").kind, RecomputeKind::kSelective);
   // A quarter of 32 layers.
   EXPECT_EQ(of("selective 1/4", "PyTorch FSDP"), (Recompute{RecomputeKind::kBlock, 8}));
+}
+
+TEST(CommonTable, TheAttentionKernelThatIsNamed) {
+  const auto backend = [](const char* software) {
+    const MeasuredRun run = only_run({{"framework", software}, {"gpu", "A100"}, {"cp", "1"}});
+    return run.rules ? std::optional(run.rules->attention_backend_ampere) : std::nullopt;
+  };
+  EXPECT_EQ(backend("Without FlashAttention"), AttentionBackend::kUnfused);
+  EXPECT_EQ(backend("FlashAttention"), AttentionBackend::kTriton);  // of the first generation
+  EXPECT_EQ(backend("FlashAttention-2"), AttentionBackend::kFlash2);
+  EXPECT_EQ(backend("Megatron-LM"), std::nullopt);  // its own
 }
 
 TEST(CommonTable, RatesOfTheWholeJobAreSharedOut) {
