@@ -125,6 +125,16 @@ std::string folded_sentence(const Recipe& recipe, const schedule::SimulatedRanks
   return fmt::format("{} of {} ranks are simulated: {}; --every-rank simulates all.", ranks.count(), recipe.world(), what);
 }
 
+/// Where each step begins: behind the gradient norm of the one before it.
+std::vector<timeline::StepMark> step_marks(const timeline::History& history, bool from_start) {
+  std::vector<timeline::StepMark> marks{{from_start ? "first step" : "step", 0}};
+  for (std::size_t a = 0; a < history.program().activities.size(); ++a) {
+    const engine::Picoseconds end = history.run().end[a];
+    if (history.program().activities[a].host_reads != 0 && end < history.step()) marks.push_back({"step", end});
+  }
+  return marks;
+}
+
 }  // namespace
 
 void add_timeline_options(CLI::App& command, TimelineOptions& options) {
@@ -135,6 +145,10 @@ void add_timeline_options(CLI::App& command, TimelineOptions& options) {
   command.add_option("--spans", options.spans, "Write every span as a line of CSV")->check(file_name())->group(group);
   command.add_option("--db", options.database, "Store every span in this database; `cpfit runs list` names it")
       ->check(file_name())
+      ->group(group);
+  command
+      .add_flag("--first-step", options.first_step,
+                "Let --trace, --spans and --db begin with the job's first step; the steady one stands behind it")
       ->group(group);
   command.add_flag("--every-rank", options.every_rank, "Simulate all ranks, not one of those that do alike")->group(group);
   command
@@ -161,6 +175,7 @@ Problems only_for_timelines(const TimelineOptions& options) {
   add(!options.trace.empty(), "--trace");
   add(!options.spans.empty(), "--spans");
   add(!options.database.empty(), "--db");
+  add(options.first_step, "--first-step");
   add(options.every_rank, "--every-rank");
   add(!options.slow_ranks.empty(), "--slow-rank");
   add(!options.links.empty(), "--link");
@@ -217,6 +232,23 @@ Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, con
     step.now.screened = step.quiet->screened;  // the screen knows of no disturbance
     step.disturbances = wanted->words;
   }
+  Workbench& ran_on = disturbed_bench ? *disturbed_bench : bench;
+  if (!wanted->any() && size <= kLargestMemory) {
+    schedule::StepOptions start = quiet;
+    start.from_start = true;
+    Outcome<StepTimeline> first = step_timeline(bench, scenario.training, recipe, start);
+    if (!first.ok()) return first.problems();
+    step.first = first->candidate.time;
+  }
+  if (options.first_step) {
+    schedule::StepOptions both = now;
+    both.from_start = true;
+    both.steps = 2;
+    Outcome<StepTimeline> written = step_timeline(ran_on, scenario.training, recipe, both);
+    if (!written.ok()) return written.problems();
+    step.written = std::move(written).value();
+    if (!options.trace.empty()) step.written_memory = step_memory(bench, scenario.training, *step.written);
+  }
   const Cluster& cluster = disturbed_bench ? disturbed_bench->scenario().cluster : scenario.cluster;
   step.places = places_of(step.now, cluster);
   step.link_names = names_of_links(*cluster.topology);
@@ -231,8 +263,8 @@ Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, con
 }
 
 Timeline marked_lanes(const SimulatedStep& step) {
-  Timeline lanes = timeline::timeline_of(step.now.history());
-  for (const timeline::RankAnswer& rank : step.now.answer.ranks) timeline::mark_exposed(lanes, rank);
+  Timeline lanes = timeline::timeline_of(step.in_files().history());
+  for (const timeline::RankAnswer& rank : step.in_files().answer.ranks) timeline::mark_exposed(lanes, rank);
   return lanes;
 }
 
@@ -249,12 +281,13 @@ std::optional<std::int64_t> store_timeline(const SimulatedStep& step, const Time
 
 void write_timeline_files(const SimulatedStep& step, const TimelineOptions& options) {
   if (options.trace.empty() && options.spans.empty()) return;
-  const timeline::History history = step.now.history();
+  const timeline::History history = step.in_files().history();
   const Timeline lanes = marked_lanes(step);
   write_file(options.trace, [&](std::ostream& out) {
     std::vector<timeline::CounterTrack> counters = timeline::link_rates(history, step.link_names);
-    for (timeline::CounterTrack& track : timeline::memory_counters(step.memory.tracks)) counters.push_back(std::move(track));
-    timeline::write_trace(out, lanes, step.places, counters);
+    for (timeline::CounterTrack& track : timeline::memory_counters((step.written ? step.written_memory : step.memory).tracks))
+      counters.push_back(std::move(track));
+    timeline::write_trace(out, lanes, step.places, counters, step_marks(step.in_files().history(), step.written.has_value()));
   });
   write_file(options.spans, [&](std::ostream& out) { timeline::write_span_csv(out, lanes, step.places); });
 }

@@ -19,6 +19,7 @@ struct TimelineOptions {
   std::string trace, spans;  // files; empty: none
   std::string database;      // where the spans are stored; empty: nowhere
   bool every_rank = false;
+  bool first_step = false;                                  // the files begin with the job's first step
   std::vector<std::string> slow_ranks, links, second_jobs;  // as written
 };
 
@@ -30,11 +31,17 @@ void add_timeline_options(CLI::App& command, TimelineOptions& options);
 struct SimulatedStep {
   StepTimeline now;
   std::optional<StepTimeline> quiet;        // without the disturbance, where there is one
+  std::optional<TimeBreakdown> first;       // the job's first step; none of very large or disturbed steps
+  std::optional<StepTimeline> written;      // for the files: the first step and the steady one behind it, where asked for
   std::vector<std::string> disturbances;    // in words
   std::vector<std::string> notes;           // sentences: which ranks stand for which, slow hops
   std::vector<timeline::RankPlace> places;  // of the simulated ranks
   std::vector<std::string> link_names;      // of the topology that `now` ran on
   StepMemory memory;                        // of the simulated ranks; none of very large steps
+  StepMemory written_memory;                // of `written`
+
+  /// What the files hold.
+  [[nodiscard]] const StepTimeline& in_files() const { return written ? *written : now; }
 };
 
 /// Problems: of the recipe and of the options, each with the option as its place; "simulate.too_large".

@@ -118,6 +118,11 @@ void add_timeline(Json& candidate, const SimulatedStep& step) {
   json["edges"] = edges_json(step, history);
   json["critical_path"] = path_json(history);
   json["phases"] = phases_json(history);
+  if (step.first) {
+    json["first_step"] = {{"step_seconds", step.first->step().value()},
+                          {"time", time_json(*step.first)},
+                          {"more_than_steady_seconds", (step.first->step() - now.candidate.time.step()).value()}};
+  }
   json["memory"] = memory_json(step);
   json["simulated_ranks"] = now.step->ranks.count();
   json["micro_batches"] = now.step->micro_batches;

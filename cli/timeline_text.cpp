@@ -248,7 +248,9 @@ std::string shifts_text(const SimulatedStep& step) {
 }  // namespace
 
 std::string timeline_text(const SimulatedStep& step) {
-  return head_text(step) + phases_text(step) + communication_text(step) + path_text(step) + busiest_text(step) +
+  const std::string first =
+      step.first ? wrapped(first_step_sentence(*step.first, step.now.candidate.time), 2) + "\n" : std::string();
+  return head_text(step) + phases_text(step) + first + communication_text(step) + path_text(step) + busiest_text(step) +
          shifts_text(step) + memory_text(step);
 }
 

@@ -178,6 +178,7 @@ class Engine {
     ++s_.run.events;
     ++s_.ended;
     if (s_.folding) s_.forget(id);
+    if (activity.host_reads != 0) read_by_hosts(activity);
     for (SlotId slot = activity.first_slot; slot < activity.first_slot + activity.slots; ++slot) {
       const Slot& place = program_.slots[at(slot)];
       if (place.hold >= 0) {
@@ -188,6 +189,16 @@ class Engine {
     }
     for (std::uint32_t r = program_.release_begin[at(id)]; r < program_.release_begin[at(id) + 1]; ++r)
       release(program_.released[r]);
+  }
+
+  /// Behind a read launches are counted anew, and what jumps skipped before lies behind the host.
+  void read_by_hosts(const Activity& activity) {
+    for (SlotId slot = activity.first_slot; slot < activity.first_slot + activity.slots; ++slot) {
+      const std::size_t rank = at(program_.lanes[at(program_.slots[at(slot)].lane)].rank);
+      if (s_.read.size() <= rank) s_.read.resize(rank + 1, 0);
+      s_.read[rank] = s_.now + s_.shift;
+      for (LaunchShift& later : s_.launch_shifts) later.per_rank[rank] = 0;
+    }
   }
 
   /// Rates for the flows of this instant; ends for those that have another rate than before.
@@ -261,9 +272,11 @@ State::State(const Program& p) : program(p), share(p.resources, p.uses, p.patter
 
 Picoseconds State::launch_time(const Slot& slot) const {
   if (slot.launch == 0) return 0;
+  const std::size_t rank = at(program.lanes[at(slot.lane)].rank);
   Picoseconds launched = slot.launch * program.launch_cost - shift;
+  if (rank < read.size()) launched += read[rank];
   for (const LaunchShift& later : launch_shifts) {
-    if (slot.activity >= later.first) launched += later.per_rank[at(program.lanes[at(slot.lane)].rank)];
+    if (slot.activity >= later.first) launched += later.per_rank[rank];
   }
   return launched;
 }

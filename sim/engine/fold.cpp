@@ -41,7 +41,7 @@ std::vector<std::int64_t> launches_per_copy(const Program& program, const Sectio
     const Activity& a = program.activities[at(id)];
     const Activity& b = program.activities[at(id - section.stride)];
     if (a.fixed != b.fixed || a.amount != b.amount || a.cap != b.cap || a.pattern != b.pattern || a.slots != b.slots ||
-        a.tag != b.tag || a.micro_batch != b.micro_batch || a.chunk != b.chunk) {
+        a.tag != b.tag || a.micro_batch != b.micro_batch || a.chunk != b.chunk || a.host_reads != 0) {
       mistake("a section's copies differ at activity", id);
     }
     for (std::uint16_t i = 0; i < a.slots; ++i) {

@@ -109,7 +109,7 @@ struct Activity {
   std::int16_t layer = -1;        // of the model, -1 where none
   std::int16_t micro_batch = -1;  // -1 where none
   std::int16_t chunk = 0;         // virtual stage on the rank
-  std::int16_t spare = 0;
+  std::int16_t host_reads = 0;    // 1: the hosts of its ranks wait for its end before they launch on
 };
 
 struct Slot {
@@ -118,7 +118,7 @@ struct Slot {
   SlotId next = kNone;      // on the same lane
   std::int32_t waits = 0;   // ends it waits for: explicit ones, and its predecessor on the lane if there is one
   HoldId hold = -1;         // into Program::holds
-  std::int32_t launch = 0;  // place in the launch order of its rank's host thread; 0 where no host launches it
+  std::int32_t launch = 0;  // place in its rank's launch order, counted from the host's last read; 0: no host launches it
 };
 
 /// A block of activities that is repeated: copies of `stride` activities each, first at `first`. Copy c is the activities
@@ -151,7 +151,9 @@ struct Program {
   std::vector<std::uint32_t> release_begin;  // (activities + 1) into released
   std::vector<SlotId> first_of_lane;         // (lanes), kNone for an empty lane
   std::vector<Section> sections;             // disjoint, ascending
-  /// Host launch thread: launch n (1-based, per rank) is done at n * launch_cost. 0: launches cost nothing.
+  /// Host launch thread: launch n (1-based, per rank) is done at n * launch_cost after the end of what the host read last
+  /// (Activity::host_reads; the beginning where it read nothing). What is launched behind a read must wait for it. 0: launches
+  /// cost nothing.
   Picoseconds launch_cost = 0;
 };
 

@@ -134,6 +134,16 @@ void ProgramBuilder::launch(ActivityId activity, LaneId lane, std::int32_t kerne
   launched_[rank] += kernels;
 }
 
+void ProgramBuilder::host_reads(ActivityId activity) {
+  if (activity < 0 || activity >= next_id()) mistake("no activity", activity);
+  Activity& a = program_.activities[at(activity)];
+  a.host_reads = 1;
+  for (SlotId slot = a.first_slot; slot < a.first_slot + a.slots; ++slot) {
+    const std::size_t rank = at(program_.lanes[at(program_.slots[at(slot)].lane)].rank);
+    if (rank < launched_.size()) launched_[rank] = 0;
+  }
+}
+
 ActivityId ProgramBuilder::last_on(LaneId lane) const {
   const SlotId slot = last_slot_[at(lane)];
   return slot == kNone ? kNone : program_.slots[at(slot)].activity;

@@ -47,6 +47,9 @@ class ProgramBuilder {
   /// are launched one after the other, the slot waits for the first.
   void launch(ActivityId activity, LaneId lane, std::int32_t kernels = 1);
 
+  /// The hosts of all ranks of `activity` wait for its end: what they launch from here on is launched from then on.
+  void host_reads(ActivityId activity);
+
   [[nodiscard]] ActivityId last_on(LaneId lane) const;  // kNone for an empty lane
   [[nodiscard]] ActivityId next_id() const { return static_cast<ActivityId>(program_.activities.size()); }
   void section(const Section& section);

@@ -63,6 +63,7 @@ struct State {
   std::vector<Live> live;           // (activities)
   std::vector<Flowing> flowing;     // (flow ids)
   std::vector<FlowId> begun;        // flows that began at this instant
+  std::vector<Picoseconds> read;    // (ranks) when the host has read its last result, as times in the Run; empty before the first
 
   // Only while a section is to be folded.
   bool folding = false;

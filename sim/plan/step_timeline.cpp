@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "model/quantity/text.h"
 #include "sim/timeline/loads.h"
@@ -104,6 +105,17 @@ Outcome<StepTimeline> step_timeline(Workbench& bench, const Training& training, 
   candidate.hfu = screened->hfu / longer;
   set_exposure(result.answer, context.model, result.step->micro_batches, recipe, candidate.cp);
   return result;
+}
+
+std::string first_step_sentence(const TimeBreakdown& first, const TimeBreakdown& steady) {
+  const double change = 100.0 * (first.step() / steady.step() - 1.0);
+  std::string text = fmt::format("The first step of the job takes {} ({:+.1f} %): ", print_time(first.step()),
+                                 std::round(10.0 * change) / 10.0 + 0.0);
+  text += "it has no gradients to update with";
+  const Seconds gathers = steady.exposed_dp - first.exposed_dp;
+  if (gathers / steady.step() > 1e-6)
+    text += fmt::format(" and no changed parameters to gather, {} exposed", print_time(gathers));
+  return text + ". Every later step takes exactly as long as the one shown, from gradient norm to gradient norm.";
 }
 
 std::string disagreement(const StepTimeline& timeline, double bound) {

@@ -32,6 +32,9 @@ struct StepTimeline {
 [[nodiscard]] Outcome<StepTimeline> step_timeline(Workbench& bench, const Training& training, const Recipe& recipe,
                                                   const schedule::StepOptions& options);
 
+/// Why the job's first step takes longer or shorter than the steady one (`steady` - `first` by part): one sentence.
+[[nodiscard]] std::string first_step_sentence(const TimeBreakdown& first, const TimeBreakdown& steady);
+
 /// Why timeline and screen differ by more than `bound` (a share of the step): one sentence that names the part that differs most
 /// and what explains it; empty inside the bound.
 [[nodiscard]] std::string disagreement(const StepTimeline& timeline, double bound);

@@ -122,7 +122,7 @@ std::string path_sentence(const std::vector<PathPart>& parts) {
 }
 
 StepPhases step_phases(const timeline::History& history) {
-  engine::Picoseconds filled = 0, first_done = history.step(), last_done = 0;
+  engine::Picoseconds updated = history.step(), filled = 0, first_done = history.step(), last_done = 0;
   for (std::int32_t rank = 0; rank < history.ranks(); ++rank) {
     engine::Picoseconds first = history.step(), backward = 0;
     for (const timeline::LaneId lane : history.lanes_of(rank)) {
@@ -133,14 +133,16 @@ StepPhases step_phases(const timeline::History& history) {
         if (pass == engine::StepPass::kBackward) backward = std::max(backward, history.end(here));
       });
     }
+    updated = std::min(updated, first);
     filled = std::max(filled, first);
     first_done = std::min(first_done, backward);
     last_done = std::max(last_done, backward);
   }
+  filled = std::max(filled, updated);
   first_done = std::max(first_done, filled);
   last_done = std::max(last_done, first_done);
-  return {engine::to_seconds(filled), engine::to_seconds(first_done - filled), engine::to_seconds(last_done - first_done),
-          engine::to_seconds(history.step() - last_done)};
+  return {engine::to_seconds(filled - updated), engine::to_seconds(first_done - filled),
+          engine::to_seconds(last_done - first_done), engine::to_seconds(history.step() - last_done + updated)};
 }
 
 std::vector<StagePeak> stage_peaks(const StepMemory& memory, const schedule::SimulatedRanks& ranks) {

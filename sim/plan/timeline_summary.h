@@ -41,10 +41,10 @@ struct PathPart {
 
 /// The step as the pipeline lives it. Their sum is the step.
 struct StepPhases {
-  Seconds filling;   // warm-up: until the stage that waits longest starts its first kernel
-  Seconds steady;    // until the first stage has finished its last backward kernel
+  Seconds filling;  // warm-up: from the first kernel of a forward pass until the stage that waits longest starts its first kernel
+  Seconds steady;   // until the first stage has finished its last backward kernel
   Seconds draining;  // until the last one has
-  Seconds update;    // gradients that are still being reduced, optimizer
+  Seconds update;    // optimizer and gathers before that kernel, gradients that are still being reduced at the end
 };
 [[nodiscard]] StepPhases step_phases(const timeline::History& history);
 

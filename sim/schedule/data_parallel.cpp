@@ -25,7 +25,8 @@ DataParallel::DataParallel(const ScreenContext& context, const Recipe& recipe, c
       count_(count_parameters(context.model)),
       in_bucket_(static_cast<std::size_t>(recipe.pp), 0),
       posted_(static_cast<std::size_t>(writer.ranks().count())),
-      earlier_(static_cast<std::size_t>(writer.ranks().count()), kNone) {
+      earlier_(static_cast<std::size_t>(writer.ranks().count()), kNone),
+      updated_(earlier_) {
   layer_parameters_ = parameters_on_stage(context, recipe, count_, 1.0, false, false);
   const DpTraffic traffic = dp_traffic(layer_parameters_, context.training, recipe, context.rules);
   traffic_ranks_ = traffic.ranks;
@@ -72,7 +73,7 @@ std::vector<ActivityId> DataParallel::reduce(std::int32_t stage, double paramete
   return posted;
 }
 
-void DataParallel::gather(std::int32_t stage, double parameters, const Place& at, const std::vector<ActivityId>* after) {
+void DataParallel::gather(std::int32_t stage, double parameters, const Place& at, const std::vector<ActivityId>& after) {
   const DpTraffic traffic = dp_traffic(parameters, context_.training, recipe_, context_.rules);
   if (!active() || traffic.all_gather.value() <= 0.0) return;
   const engine::TagId tag = writer_.tag("gather parameters", Work::kCollective, at, TrafficAxis::kDp);
@@ -81,19 +82,18 @@ void DataParallel::gather(std::int32_t stage, double parameters, const Place& at
                                                            traffic.all_gather, traffic.ranks);
     const ActivityId id = writer_.posted(group, LaneKind::kDpGather, tag, transfer, at);
     for (const std::int32_t rank : group) {
-      if (after != nullptr)
-        writer_.program().wait(id, writer_.lane(rank, LaneKind::kDpGather), (*after)[static_cast<std::size_t>(rank)]);
+      writer_.program().wait(id, writer_.lane(rank, LaneKind::kDpGather), after[static_cast<std::size_t>(rank)]);
       writer_.gate(rank, id);
     }
   }
 }
 
 void DataParallel::begin_step(std::int32_t stage) {
-  if (sharded() || recipe_.overlap_param_gather) return;
+  if (sharded() || recipe_.overlap_param_gather || !stale_) return;
   Place at;
   for (std::int32_t chunk = 0; chunk < recipe_.vpp; ++chunk) {
     at.chunk = chunk;
-    gather(stage, chunk_parameters(stage, chunk), at, nullptr);
+    gather(stage, chunk_parameters(stage, chunk), at, updated_);
   }
 }
 
@@ -102,7 +102,7 @@ void DataParallel::begin_step(std::int32_t stage) {
 void DataParallel::gather_ahead(std::int32_t stage, double parameters, const Place& at) {
   const std::vector<ActivityId> before = earlier_;
   for (const std::int32_t rank : layers_.stage_ranks(stage)) earlier_[static_cast<std::size_t>(rank)] = writer_.last(rank);
-  gather(stage, parameters, at, &before);
+  gather(stage, parameters, at, before);
 }
 
 void DataParallel::before_forward(std::int32_t stage, const Place& at) {
@@ -111,18 +111,18 @@ void DataParallel::before_forward(std::int32_t stage, const Place& at) {
     if (!kept || at.micro_batch == 0) gather_ahead(stage, layer_parameters_, at);
     return;
   }
-  if (at.micro_batch != 0 || !recipe_.overlap_param_gather) return;
+  if (at.micro_batch != 0 || !recipe_.overlap_param_gather || !stale_) return;
   const auto index = chunk_index(recipe_, stage, at.chunk);
   const std::int32_t layers = layout_.layers_of_chunk[index];
   std::int32_t first = 0;
   for (std::size_t i = 0; i < index; ++i) first += layout_.layers_of_chunk[i];
   const std::int32_t place = at.layer - first;
   if (!many_buckets(stage, at.chunk)) {
-    if (place == 0) gather(stage, chunk_parameters(stage, at.chunk), at, nullptr);
+    if (place == 0) gather(stage, chunk_parameters(stage, at.chunk), at, updated_);
     return;
   }
   // Buckets in the order of the layers; the embedding goes with the first one.
-  if (place == 0) gather(stage, chunk_parameters(stage, at.chunk) - layers * layer_parameters_, at, nullptr);
+  if (place == 0) gather(stage, chunk_parameters(stage, at.chunk) - layers * layer_parameters_, at, updated_);
   if (place % layers_per_bucket_ == 0) {
     gather_ahead(stage, std::min(layers_per_bucket_, layers - place) * layer_parameters_, at);
   }
@@ -173,20 +173,32 @@ void DataParallel::end_step(std::int32_t stage) {
   }
 }
 
-void DataParallel::optimizer() {
+void DataParallel::norm() {
   Place at;
   at.pass = StepPass::kUpdate;
   std::vector<std::int32_t> all;
   for (std::int32_t rank = 0; rank < writer_.ranks().count(); ++rank) all.push_back(rank);
-  // The norm of all gradients: a few bytes, but no rank goes on before every rank has its own.
-  writer_.waited_collective(all, LaneKind::kOther, writer_.tag("gradient norm", Work::kOther, at), Transfer{}, at);
+  // A few bytes, but no rank goes on before every rank has its own, and the host reads it (Megatron-LM: total_norm.item()).
+  const ActivityId norm =
+      writer_.waited_collective(all, LaneKind::kOther, writer_.tag("gradient norm", Work::kOther, at), Transfer{}, at);
+  writer_.program().host_reads(norm);
+  for (std::vector<ActivityId>& posted : posted_) posted.clear();
+}
+
+void DataParallel::update() {
+  Place at;
+  at.pass = StepPass::kUpdate;
   const engine::TagId tag = writer_.tag("optimizer", Work::kOptimizer, at);
   for (std::int32_t stage = 0; stage < recipe_.pp; ++stage) {
     double parameters = 0.0;
     for (std::int32_t chunk = 0; chunk < recipe_.vpp; ++chunk) parameters += chunk_parameters(stage, chunk);
     const engine::Picoseconds time = engine::to_picoseconds(optimizer_time(context_, recipe_, parameters));
-    for (const std::int32_t rank : layers_.stage_ranks(stage)) writer_.kernel(rank, LaneKind::kCompute, tag, time, 4, at);
+    for (const std::int32_t rank : layers_.stage_ranks(stage)) {
+      updated_[static_cast<std::size_t>(rank)] = writer_.kernel(rank, LaneKind::kCompute, tag, time, 4, at);
+    }
   }
+  earlier_ = updated_;
+  stale_ = true;
 }
 
 }  // namespace cpfit::schedule

@@ -13,6 +13,9 @@ class DataParallel {
   DataParallel(const ScreenContext& context, const Recipe& recipe, const ResolvedLayout& layout, Writer& writer,
                LayerSchedule& layers);
 
+  /// The update with the gradients of the step before: optimizer, then every gather waits for it. Not before a job's first step.
+  void update();
+  /// Gathers that do not overlap. After no update there is nothing to gather: every rank has its parameters.
   void begin_step(std::int32_t stage);
   void before_forward(std::int32_t stage, const Place& at);
   void before_backward(std::int32_t stage, const Place& at);
@@ -22,8 +25,8 @@ class DataParallel {
   void after_chunk(std::int32_t stage, const Place& at, std::int32_t micro_batches);
   /// Reductions that do not overlap; every rank of the stage then waits for its own.
   void end_step(std::int32_t stage);
-  /// The clipping norm, for which all ranks wait, and the optimizer.
-  void optimizer();
+  /// The clipping norm, for which all ranks wait: the border between two steps.
+  void norm();
 
   /// Every layer has collectives of its own: layers may be folded.
   [[nodiscard]] bool layers_alike() const;
@@ -35,9 +38,9 @@ class DataParallel {
     return (stage == 0 && chunk == 0) || context_.rules.buckets_on_every_stage;
   }
   [[nodiscard]] double chunk_parameters(std::int32_t stage, std::int32_t chunk) const;
-  /// One collective of `parameters` per tensor-parallel lane; `after`: by rank, what it waits for (empty: the compute stream).
+  /// One collective of `parameters` per tensor-parallel lane; `after`: by rank, what it waits for.
   std::vector<engine::ActivityId> reduce(std::int32_t stage, double parameters, const Place& at);
-  void gather(std::int32_t stage, double parameters, const Place& at, const std::vector<engine::ActivityId>* after);
+  void gather(std::int32_t stage, double parameters, const Place& at, const std::vector<engine::ActivityId>& after);
   [[nodiscard]] std::vector<std::vector<std::int32_t>> groups(std::int32_t stage) const;
   void gather_ahead(std::int32_t stage, double parameters, const Place& at);
 
@@ -53,6 +56,8 @@ class DataParallel {
   std::vector<std::int32_t> in_bucket_;                  // (stages) layers in the open bucket
   std::vector<std::vector<engine::ActivityId>> posted_;  // (ranks) reductions the optimizer waits for
   std::vector<engine::ActivityId> earlier_;              // (ranks) compute stream at the start of the previous layer
+  std::vector<engine::ActivityId> updated_;              // (ranks) the step's optimizer
+  bool stale_ = false;                                   // an update has changed the shards: parameters must be gathered
 };
 
 }  // namespace cpfit::schedule

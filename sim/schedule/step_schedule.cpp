@@ -45,6 +45,19 @@ class StepWriter {
   [[nodiscard]] bool write() {
     std::vector<std::vector<StageTurn>> turns;
     for (std::int32_t stage = 0; stage < recipe_.pp; ++stage) turns.push_back(stage_turns(recipe_, stage, micro_batches_));
+    for (std::int32_t step = 0; step < options_.steps; ++step) {
+      if (step > 0 || !options_.from_start) data_.update();
+      if (!write_turns(turns)) return false;
+      data_.norm();
+    }
+    return true;
+  }
+
+ private:
+  /// Gathers, all turns and reductions of one step.
+  [[nodiscard]] bool write_turns(const std::vector<std::vector<StageTurn>>& turns) {
+    inbound_.clear();
+    for (std::size_t rank = 0; rank < early_.size(); ++rank) early_[rank] = writer_.last(static_cast<std::int32_t>(rank));
     for (std::int32_t stage = 0; stage < recipe_.pp; ++stage) data_.begin_step(stage);
     std::vector<std::size_t> done(turns.size(), 0);
     for (bool moved = true; moved;) {
@@ -63,11 +76,9 @@ class StepWriter {
       if (done[stage] < turns[stage].size()) return false;
     }
     for (std::int32_t stage = 0; stage < recipe_.pp; ++stage) data_.end_step(stage);
-    data_.optimizer();
     return true;
   }
 
- private:
   /// A pipeline message that enters a stage: (forward, stage, chunk, micro-batch).
   using Entry = std::tuple<bool, std::int32_t, std::int32_t, std::int32_t>;
 

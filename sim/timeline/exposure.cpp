@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "sim/timeline/exposure_rows.h"
 #include "sim/timeline/kernel_stretch.h"
@@ -267,13 +268,20 @@ RankAnswer rank_answer(const History& history, std::int32_t rank) { return check
 
 std::int32_t last_rank(const History& history) {
   // Skipped copies need no look: a held copy follows them on every lane that they use.
-  std::vector<Picoseconds> end(static_cast<std::size_t>(history.ranks()), 0);
   const std::vector<engine::Slot>& slots = history.program().slots;
+  std::pair<Picoseconds, Picoseconds> latest{-1, -1};  // end, posted
+  std::int32_t last = 0;
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    Picoseconds& latest = end[static_cast<std::size_t>(history.rank_of(static_cast<SlotId>(slot)))];
-    latest = std::max(latest, history.run().end[static_cast<std::size_t>(slots[slot].activity)]);
+    const Picoseconds end = history.run().end[static_cast<std::size_t>(slots[slot].activity)];
+    if (end < latest.first) continue;
+    const std::pair<Picoseconds, Picoseconds> here{end, history.run().posted[slot]};
+    const std::int32_t rank = history.rank_of(static_cast<SlotId>(slot));
+    if (here > latest || (here == latest && rank < last)) {
+      latest = here;
+      last = rank;
+    }
   }
-  return static_cast<std::int32_t>(std::max_element(end.begin(), end.end()) - end.begin());
+  return last;
 }
 
 StepAnswer step_answer(const History& history) {

@@ -73,7 +73,7 @@ struct RankAnswer {
 };
 
 struct StepAnswer {
-  std::int32_t rank = 0;          // ends last; of equals the lowest
+  std::int32_t rank = 0;          // ends last: see last_rank
   TimeBreakdown time;             // of that rank; adds up to time.step() in any order; another job's share is in `other`
   std::vector<RankAnswer> ranks;  // one per rank
 };
@@ -81,7 +81,8 @@ struct StepAnswer {
 /// Cost: linear in the activities that the program holds, and in the rows and charges of skipped copies.
 [[nodiscard]] RankAnswer rank_answer(const History& history, std::int32_t rank);
 
-/// The rank whose last activity ends last, of equals the lowest.
+/// The rank whose last activity ends last; of several that end together (a collective over all of them closes the step) the one
+/// that the others waited for, which posted last; of equals the lowest.
 [[nodiscard]] std::int32_t last_rank(const History& history);
 
 [[nodiscard]] StepAnswer step_answer(const History& history);

@@ -134,7 +134,7 @@ std::string number_or_empty(std::int64_t value) { return value < 0 ? std::string
 }  // namespace
 
 void write_trace(std::ostream& out, const Timeline& timeline, const std::vector<RankPlace>& places,
-                 const std::vector<CounterTrack>& counters) {
+                 const std::vector<CounterTrack>& counters, const std::vector<StepMark>& steps) {
   const Numbers numbers{rank_count(timeline, counters), static_cast<std::int32_t>(timeline.lanes.size())};
   std::vector<std::string> names;
   for (const std::string& name : timeline.names) names.push_back(json_text(name));
@@ -155,6 +155,11 @@ void write_trace(std::ostream& out, const Timeline& timeline, const std::vector<
       write_slice(writer, span, names[static_cast<std::size_t>(span.name)], process, numbers.thread(l));
       write_arrow(writer, span, activities, process, numbers.thread(l));
     }
+  }
+  for (const StepMark& step : steps) {
+    writer.next();
+    writer.print(R"({{"ph":"i","s":"g","name":{},"cat":"step","pid":1,"tid":0,"ts":{}}})", json_text(step.name),
+                 stamp_us(step.time));
   }
   for (const CounterTrack& counter : counters) write_counter(writer, counter, numbers.process(counter.rank));
   writer.print("\n]}}\n");

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <string>
 #include <vector>
 
 #include "model/record/lane.h"
@@ -22,11 +23,17 @@ struct RankPlace {
   std::int32_t node = 0, rank = 0, stage = 0;
 };
 
+/// Where a step begins in a timeline of several.
+struct StepMark {
+  std::string name;
+  Picoseconds time = 0;
+};
+
 /// `places`: by rank of the timeline; ranks beyond it are named by their index alone. Args of a slice, where they apply: pass,
-/// layer, micro_batch, chunk, bytes, peer, posted_us, exposed_us, activity, copy. Messages below 3 ns have no arrow. Throws
-/// Error when `out` fails.
+/// layer, micro_batch, chunk, bytes, peer, posted_us, exposed_us, activity, copy. Messages below 3 ns have no arrow. `steps`
+/// become instants over all tracks. Throws Error when `out` fails.
 void write_trace(std::ostream& out, const Timeline& timeline, const std::vector<RankPlace>& places,
-                 const std::vector<CounterTrack>& counters);
+                 const std::vector<CounterTrack>& counters, const std::vector<StepMark>& steps = {});
 
 /// rank,node,stage,lane,name,kind,pass,layer,micro_batch,chunk,start_ps,end_ps,posted_ps,exposed_ps,bytes,peer,activity,copy;
 /// a header line, then a line per span, lane by lane; empty where it does not apply. Throws Error when `out` fails.

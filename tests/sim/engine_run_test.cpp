@@ -158,6 +158,21 @@ TEST(Engine, HostLaunchesAreInOrderAndCostTheirTime) {
   EXPECT_EQ(result.makespan, 510);
 }
 
+TEST(Engine, AHostThatReadsAResultLaunchesFromThereOn) {
+  // A launch takes 100. Kernels of 10 are launched at 100 and 200; the host reads the second one's result at 210, so that the
+  // next two are launched at 310 and 410, not at 300 and 400. Rank 1 reads nothing and launches at 100.
+  ProgramBuilder builder;
+  builder.launch_cost(100);
+  const LaneId lane = builder.lane(0, LaneKind::kCompute), other = builder.lane(1, LaneKind::kCompute);
+  for (int i = 0; i < 4; ++i) {
+    const ActivityId a = builder.add(kernel(10), {lane});
+    builder.launch(a, lane);
+    if (i == 1) builder.host_reads(a);
+  }
+  builder.launch(builder.add(kernel(10), {other}), other);
+  EXPECT_THAT(run_of(builder.take()).posted, ElementsAre(100, 200, 310, 410, 100));
+}
+
 TEST(Engine, ForeignTrafficWithoutALaneFlowsFromTheBeginning) {
   // Another job's 50 bytes on the same link: both at 1/2 until it has passed at 100; 50 left: 150.
   ProgramBuilder builder;

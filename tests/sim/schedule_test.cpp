@@ -214,6 +214,57 @@ TEST(GemmaStep, GlobalLayersCountWhereTheyLie) {
   }
 }
 
+/// When each step of the program ended: its gradient norms.
+std::vector<engine::Picoseconds> borders(const engine::Program& program, const engine::Run& run) {
+  std::vector<engine::Picoseconds> ends;
+  for (std::size_t a = 0; a < program.activities.size(); ++a) {
+    if (program.activities[a].host_reads != 0) ends.push_back(run.end[a]);
+  }
+  return ends;
+}
+
+TEST_F(StepTest, StepsRepeatFromNormToNormAndTheOneShownIsAnyOfThem) {
+  // Three steps of a job one after the other, with everything that crosses the border: the second and the third take the same
+  // time to the picosecond, and so does the step that is simulated alone; the first one alone is the first of the three.
+  scenario = test::llama_on_dgx(1, 8192, 8);
+  for (const char* recipe :
+       {"tp=1,cp=4,pp=1,dp=2,state_sharding=zero1,overlap_param_gather=true",
+        "tp=1,cp=2,pp=2,dp=2,vpp=2,state_sharding=zero1,overlap_param_gather=false", "tp=2,cp=2,pp=2,dp=1"}) {
+    std::optional<schedule::StepProgram> program;
+    const engine::Run three = run(recipe, &program, {.steps = 3, .from_start = true});
+    const std::vector<engine::Picoseconds> norm = borders(program->program, three);
+    ASSERT_EQ(norm.size(), 3U) << recipe;
+    EXPECT_EQ(norm[2] - norm[1], norm[1] - norm[0]) << recipe;
+    EXPECT_EQ(run(recipe).makespan, norm[1] - norm[0]) << recipe;
+    EXPECT_EQ(run(recipe, nullptr, {.from_start = true}).makespan, norm[0]) << recipe;
+    EXPECT_EQ(three.makespan, norm[2]) << recipe << ": nothing goes on behind the norm";
+  }
+}
+
+TEST_F(StepTest, TheFirstStepLacksTheUpdateAndItsGathers) {
+  // One stage, gradients kept whole: nothing is gathered, and the optimizer is all that the first step lacks. 34 bytes for each
+  // of 8.03 G parameters at the rates' memory bandwidth.
+  const std::string whole = "tp=1,cp=8,pp=1,dp=1,state_sharding=none";
+  const StepTimeline steady = timeline(whole), first = timeline(whole, {.from_start = true});
+  EXPECT_EQ(steady.history().step() - first.history().step(), engine::to_picoseconds(steady.screened.time.optimizer));
+  EXPECT_EQ(first.candidate.time.optimizer.value(), 0.0);
+  // Shards of the optimizer: what it has changed is gathered, every parameter in 16 bits, before the first forward can begin.
+  const std::string shards = "tp=1,cp=8,pp=1,dp=1,state_sharding=zero1,overlap_param_gather=false";
+  const StepTimeline gathers = timeline(shards), none = timeline(shards, {.from_start = true});
+  const double fastest = 8.03e9 * 2 * 7 / 8 / 450e9;  // NVLink, one direction
+  EXPECT_GT(engine::to_seconds(gathers.history().step() - none.history().step()).value(), fastest);
+  EXPECT_GT((gathers.candidate.time.exposed_dp - none.candidate.time.exposed_dp).value(), fastest);
+}
+
+TEST_F(StepTest, FoldedStepsFollowEachOtherAsUnfoldedOnes) {
+  const std::string recipe = "tp=1,cp=8,cp_comm=a2a,pp=1,dp=1,state_sharding=none";
+  const StepTimeline few = timeline(recipe, {.steps = 2, .from_start = true});
+  const StepTimeline all = timeline(recipe, {.fold_layers = false, .steps = 2, .from_start = true});
+  ASSERT_TRUE(few.folded);
+  EXPECT_EQ(few.history().step(), all.history().step());
+  EXPECT_EQ(few.candidate.time, all.candidate.time);
+}
+
 TEST_F(StepTest, PhasesAddUpAndAPipelineFillsBeforeItIsSteady) {
   // pp=2: the last stage starts when the first micro-batch has passed the first stage's 16 layers. Without a pipeline everybody
   // starts at once.
