@@ -4,7 +4,9 @@
 // ddp.overlap_* and model.overlap_p2p_comm; mixed_precision overrules ddp.grad_reduce_in_fp32: what only they hold is not said.
 #include <fmt/format.h>
 
-#include "model/launch/settings.h"
+#include "model/launch/formats.h"
+#include "model/launch/taker.h"
+#include "model/launch/writer.h"
 
 namespace cpfit::launch {
 

@@ -3,7 +3,9 @@
 // counted with where a model is built before that group exists. A file without it needs the GPUs to be read.
 #include <fmt/format.h>
 
-#include "model/launch/settings.h"
+#include "model/launch/formats.h"
+#include "model/launch/taker.h"
+#include "model/launch/writer.h"
 #include "model/recipe/recipe_names.h"
 
 namespace cpfit::launch {

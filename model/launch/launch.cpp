@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/launch/settings.h"
+#include "model/launch/formats.h"
 #include "model/recipe/recipe_names.h"
 
 namespace cpfit {

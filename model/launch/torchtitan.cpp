@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
-#include "model/launch/settings.h"
+#include "model/launch/formats.h"
+#include "model/launch/taker.h"
+#include "model/launch/writer.h"
 #include "model/recipe/recipe_names.h"
 
 namespace cpfit::launch {
