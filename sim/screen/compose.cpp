@@ -101,6 +101,16 @@ double gradient_buckets(const ScreenContext& context, const Recipe& recipe, cons
   return std::max(1.0, std::round(traffic.reduce_scatter / gradient_bucket(context.rules, traffic.ranks)));
 }
 
+/// What an overlapped reduction (or gather, its mirror image) leaves exposed by the schedule alone, where no measured share says
+/// more. `pass`: one micro-batch's backward (forward) through the stage. Seconds.
+double exposed_by_schedule(const Recipe& recipe, double all, double calls, double pass, double micro_batches) {
+  // Without interleaving the stages behind the first, which cut no buckets, end their last backward a pass or more before it.
+  if (recipe.pp > 1 && recipe.vpp == 1) return std::max(0.0, all - pass);
+  const double chunks = recipe.pp > 1 ? recipe.vpp : calls;
+  const double group = recipe.pp > 1 ? std::min<double>(recipe.pp, micro_batches) : 1.0;
+  return chunk_by_chunk(all / chunks, group * pass / chunks, static_cast<std::int32_t>(chunks));
+}
+
 /// Exposed gradient reduction and parameter gather per step.
 double dp_exposed(const ScreenContext& context, const Recipe& recipe, double parameters, const StageCost& stage,
                   double micro_batches, double& sigma) {
@@ -131,6 +141,13 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
     const double per_micro_batch =
         std::max(0.0, gather - forward) + std::max(0.0, gather + reduce - backward) + (2.0 * gather + reduce) / units;
     return per_micro_batch * micro_batches;
+  }
+  if (context.rules.dp_exposed_share <= 0.0) {
+    const auto exposed = [&](double all, double calls, double pass, bool overlapped) {
+      return overlapped ? exposed_by_schedule(recipe, all, calls, pass, micro_batches) : all;
+    };
+    return exposed(reduce, buckets, backward, recipe.overlap_grad_reduce) +
+           exposed(gather, gathers, forward, recipe.overlap_param_gather);
   }
   // Overlapped: the reduction may hide behind the last micro-batch's backward, the gather behind the first one's forward; a
   // measured share stays exposed (late buckets, contention), the rest only as far as there is compute to hide behind.

@@ -71,6 +71,8 @@ class PipelineClock {
 
 }  // namespace
 
+double chunk_by_chunk(double each, double gap, std::int32_t chunks) { return each + (chunks - 1) * std::max(0.0, each - gap); }
+
 double pipeline_time(const Recipe& recipe, std::int64_t micro_batches, std::span<const double> forward,
                      std::span<const double> backward) {
   const auto time = [&](std::int64_t count) {

@@ -15,4 +15,11 @@ namespace cpfit {
 [[nodiscard]] double pipeline_time(const Recipe& recipe, std::int64_t micro_batches, std::span<const double> forward,
                                    std::span<const double> backward);
 
+/// What one stream of `chunks` equal collectives leaves exposed around the passes of an interleaved stage. Chunks are finished
+/// one after the other, `gap` apart: pp micro-batches of one chunk run before the next chunk's. Reductions: the one of the k-th
+/// chunk (from 0) cannot start before k gaps are over, so that the last ends at max over k of k*gap + (chunks - k)*each; beyond
+/// the last chunk's own pass at (chunks - 1)*gap that is each + (chunks - 1)*max(0, each - gap). Gathers mirror it: the first is
+/// waited for whole, and every later one hides behind the gap before it. Seconds.
+[[nodiscard]] double chunk_by_chunk(double each, double gap, std::int32_t chunks);
+
 }  // namespace cpfit

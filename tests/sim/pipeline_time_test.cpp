@@ -43,5 +43,19 @@ TEST(PipelineTime, ManyMicroBatchesGoOnAtThePaceOfTheFew) {
   EXPECT_GE(many, 40.0 * 24.0);  // stage 1: 2 + 4 + 2 forward and twice that backward per micro-batch
 }
 
+TEST(PipelineTime, ChunksLeaveOneCollectiveOrWhatOutgrowsTheirGaps) {
+  // Four collectives of 3, a chunk every 5: each is over before the next, the last one shows. Every 2: the first starts at 0, all
+  // four end at 12, the last chunk was done at 6. The recurrence end = max(end, k * gap) + each says the same.
+  EXPECT_DOUBLE_EQ(chunk_by_chunk(3.0, 5.0, 4), 3.0);
+  EXPECT_DOUBLE_EQ(chunk_by_chunk(3.0, 2.0, 4), 6.0);
+  for (const double gap : {0.0, 0.5, 3.0, 7.0}) {
+    for (const std::int32_t chunks : {1, 2, 8}) {
+      double end = 0.0;
+      for (std::int32_t k = 0; k < chunks; ++k) end = std::max(end, k * gap) + 3.0;
+      EXPECT_DOUBLE_EQ(chunk_by_chunk(3.0, gap, chunks), end - (chunks - 1) * gap) << gap << " " << chunks;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cpfit

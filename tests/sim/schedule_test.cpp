@@ -265,6 +265,15 @@ TEST_F(StepTest, FoldedStepsFollowEachOtherAsUnfoldedOnes) {
   EXPECT_EQ(few.candidate.time, all.candidate.time);
 }
 
+TEST_F(StepTest, InterleavedChunksReduceWhileLaterOnesRun) {
+  // pp=2, vpp=4: three of four chunks' collectives hide behind the chunks behind them, on the timeline, and on the screen of a
+  // code of which no exposed share was measured.
+  scenario = test::llama_on_dgx(2, 32768, 16);
+  const StepTimeline step = timeline("tp=1,cp=4,pp=2,dp=2,vpp=4,cp_comm=all_gather,state_sharding=zero2,framework=llama3-meta");
+  EXPECT_NEAR(step.ratio(), 1.0, kAgreement);
+  EXPECT_NEAR(step.candidate.time.exposed_dp / step.screened.time.exposed_dp, 1.0, 0.25);
+}
+
 TEST_F(StepTest, PhasesAddUpAndAPipelineFillsBeforeItIsSteady) {
   // pp=2: the last stage starts when the first micro-batch has passed the first stage's 16 layers. Without a pipeline everybody
   // starts at once.
