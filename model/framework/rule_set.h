@@ -116,10 +116,11 @@ struct RuleSet {
   AttentionBackend attention_backend_ampere = AttentionBackend::kFlash2;
   AttentionBackend attention_backend_blackwell = AttentionBackend::kCudnn;
   bool fused_elementwise = true;         // fused norms/activation/rope, else eager (x3 traffic)
+  bool fused_merges = false;             // eager code that compiles the merge of a ring step's output into one kernel
   double residual_traffic_factor = 1.0;  // these three: traffic of norms and residual additions, of RoPE with the copies of
   double rope_traffic_factor = 1.0;      //   q, k, v around it, of the activation function over that of fused kernels
   double activation_traffic_factor = 1.0;
-  double dp_exposed_share = 0.37;       // of RS + AG when overlapped, beyond what does not fit
+  double dp_exposed_share = 0.37;       // of RS + AG when overlapped, beyond what does not fit; 0: not measured, by the schedule
   Bytes grad_bucket = Bytes(256e6);     // of a collective that reduces gradients; at least grad_bucket_per_rank a rank
   Bytes grad_bucket_per_rank;           // Megatron: 1 M elements, so that a bucket outlasts its ring's latency
   bool buckets_on_every_stage = false;  // Megatron cuts the gradients of the first stage's first chunk only

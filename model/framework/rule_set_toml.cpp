@@ -207,6 +207,7 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(attention_backend_ampere),
     CPFIT_POLICY(attention_backend_blackwell),
     CPFIT_POLICY(fused_elementwise),
+    CPFIT_POLICY(fused_merges),
     CPFIT_POLICY(residual_traffic_factor),
     CPFIT_POLICY(rope_traffic_factor),
     CPFIT_POLICY(activation_traffic_factor),

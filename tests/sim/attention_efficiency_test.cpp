@@ -1,5 +1,7 @@
-// Published speeds of ring attention on 8 GPUs, as shares of an eighth of the single-GPU kernel (zhuzilin/ring-flash-attention's
-// README; cp_model.md A.9): Llama 3 8B's attention, 8k tokens per GPU. Predicted from kernel and link figures only.
+// Published speeds of ring attention on 8 GPUs (zhuzilin/ring-flash-attention's README; cp_model.md A.9): Llama 3 8B's attention,
+// 8k tokens per GPU. Shares of the ideal, which is the rate of one kernel over 8k tokens by 8 ("flash attn code is running 8*1^2
+// while the ring attn code is running 1*8^2"): eight causal kernels of 8k tokens, what a striped rank runs. Predicted from kernel
+// and link figures only.
 #include "fixture.h"
 
 #include "sim/engine/engine.h"
@@ -28,12 +30,22 @@ class AttentionEfficiency : public ::testing::Test {
     scenario.base.shard_layout = layout;
     Workbench bench = Workbench::build(scenario, rates).value();
     bench.prepare(scenario.base);
-    const ScreenContext context = bench.context(scenario.training);
+    // The benchmark runs attention alone: kernels at their own rates, without what a whole training step makes of them.
+    const ScreenContext trained = bench.context(scenario.training);
+    GpuRates kernels = trained.rates;
+    kernels.training.fill({});
+    const auto context_of = [&](const Training& training) {
+      return ScreenContext{trained.model, trained.cluster, training,       trained.requirements,
+                           trained.rules, kernels,         trained.network};
+    };
+    const ScreenContext context = context_of(scenario.training);
     Recipe alone = scenario.base;
     alone.cp = 1;
-    const schedule::OperatorTimes whole = schedule::operator_times(context, alone);
-    const double ideal_forward = static_cast<double>(whole.full_ring[0].forward[0]) / 8.0;
-    const double ideal_both = ideal_forward + static_cast<double>(whole.full_ring[0].backward[0]) / 8.0;
+    Training one_shard = scenario.training;
+    one_shard.sequence = Tokens(65536 / 8);
+    const schedule::OperatorTimes shard = schedule::operator_times(context_of(one_shard), alone);
+    const double ideal_forward = static_cast<double>(shard.full_ring[0].forward[0]) * 8.0;
+    const double ideal_both = ideal_forward + static_cast<double>(shard.full_ring[0].backward[0]) * 8.0;
     return {ideal_forward / makespan(context, scenario.base, false), ideal_both / makespan(context, scenario.base, true)};
   }
 
@@ -60,15 +72,16 @@ void expect_near(const Efficiency& predicted, double forward, double both, doubl
   EXPECT_NEAR(predicted.both, both, both_bound);
 }
 
-// Striped shards come out too fast: a known miss. Their kernels work on rows 1..n-1 of a shard (lengths no multiple of a tile),
-// which no published kernel table measures; forward misses by 8.4 points on H800 and 13.1 on A100.
-constexpr double kStripedForward = 0.14, kStripedBoth = 0.06;
+// Forward is within 8 points and forward and backward within 5, but for the striped shards of A100 forward and backward: 5.8
+// points too fast. Forward they cost what the code does between the kernels: every step merges whole rows, and most of them a
+// part of them that is copied back. What backward costs more there on A100 is not known.
+constexpr double kStripedBothOnA100 = 0.06;
 
 TEST_F(AttentionEfficiency, OfEightH800) {
   const Efficiency contiguous = of("h800-8x100g", ShardLayout::kContiguous), striped = of("h800-8x100g", ShardLayout::kStriped),
                    zigzag = of("h800-8x100g", ShardLayout::kZigzag);
   expect_near(contiguous, 0.521, 0.539);
-  expect_near(striped, 0.744, 0.829, kStripedForward, kStripedBoth);
+  expect_near(striped, 0.744, 0.829);
   expect_near(zigzag, 0.852, 0.902);
   EXPECT_LT(contiguous.both, striped.both);
   EXPECT_LT(striped.both, zigzag.both);
@@ -78,7 +91,7 @@ TEST_F(AttentionEfficiency, OfEightA100) {
   const Efficiency contiguous = of("dgx-a100", ShardLayout::kContiguous), striped = of("dgx-a100", ShardLayout::kStriped),
                    zigzag = of("dgx-a100", ShardLayout::kZigzag);
   expect_near(contiguous, 0.514, 0.525);
-  expect_near(striped, 0.696, 0.826, kStripedForward, kStripedBoth);
+  expect_near(striped, 0.696, 0.826, 0.08, kStripedBothOnA100);
   expect_near(zigzag, 0.817, 0.898);
   EXPECT_LT(contiguous.both, striped.both);
   EXPECT_LT(striped.both, zigzag.both);
