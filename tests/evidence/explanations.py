@@ -13,21 +13,20 @@ EXPLAINED = [
      "DeepSpeed of 2021 gathers each parameter tensor by itself and waits: a ring over hundreds of ranks pays its steps thousands "
      "of times. cpfit's ZeRO-3 gathers a layer ahead and hides it, as FSDP2 does."),
     (lambda s: s.table == "torchtitan" and s.run["cp"] > 1,
-     "PyTorch's context parallelism of 2024 was slower than its exchange explains, the more the larger cp: its ring was not "
-     "balanced at the time or its steps were not overlapped; the source does not say which. The schedule (vpp) is not printed "
-     "for 405B."),
+     "PyTorch's context parallelism of 2024 at cp 4 and 8: with its gathered and repeated heads, its merges and 1F1B counted, attention "
+     "took 1.3 to 1.5 times as long as at cp 2, inside a node as across nodes. Why is not known."),
     (lambda s: s.table == "torchtitan" and s.run["pp"] > 1,
-     "405B over 8 stages: neither the schedule's chunks nor whether FSDP gathered weights again for every micro-batch is "
-     "printed; the fastest legal schedule is assumed."),
-    (lambda s: s.table == "torchtitan" and s.low_precision,
-     "torchao's float8 casts in passes of its own wherever compilation is split by a collective, and its row-wise products (as slow "
-     "as bf16 in the source) ran on a kernel that no table rates; the bf16 rows beside them are off by 8 and 21 %."),
+     "405B over 8 stages: whether FSDP gathered weights and reduced gradients again for every micro-batch is not printed; cpfit "
+     "takes both."),
     (lambda s: s.table == "torchtitan" and s.run["tp"] > 1,
-     "eager sequence parallelism at tp 8 on one node: the source's own asynchronous-TP row is 10 % faster, its overlap is not "
-     "known for this version."),
+     "PyTorch's collectives along the sequence copy the whole tensor once more (cat of chunks), in forward, backward and what is "
+     "recomputed; cpfit counts none of these passes. The source's asynchronous-TP rows are 10 % faster."),
+    (lambda s: s.table == "torchtitan" and s.low_precision,
+     "torchao's float8 casts in passes of its own wherever compilation is split, and gathers in eight bits."),
     (lambda s: s.table == "usp_paper" and s.run["tp"] == 2 and s.run["cp"] == 8,
-     "in the source these layouts take 1.3 times as long as tp 1, 4 and 8 beside them: close to out of memory, or placed across "
-     "nodes in a way that is not printed."),
+     "in the source these layouts take 1.1 to 1.5 times as long as tp 1, 4 and 8 beside them, the less the longer the sequence, and "
+     "head exchanges longer than the ring alone. A gradient reduction at 15 GB/s would explain them and half of what tp 4 lacks; no "
+     "share of the eight links gives that rate to groups of every second GPU."),
     (lambda s: s.table == "nemo_long_sequence" and s.run["cp"] == 1,
      "the best run without CP: its layout is not printed and is searched; the source's authors may have used pipeline or "
      "recompute settings that cpfit's ledger calls out of memory."),
