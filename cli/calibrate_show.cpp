@@ -162,6 +162,11 @@ Json calibration_details_json(const Calibration& calibration) {
   json["not_covered"] = Json::array();
   for (const CalibrationGap& gap : calibration.gaps)
     json["not_covered"].push_back({{"surface", gap.surface}, {"reason", gap.reason}});
+  json["excluded"] = Json::array();
+  for (const ExcludedPoint& point : calibration.excluded) {
+    json["excluded"].push_back(
+        {{"source", point.source}, {"line", point.line}, {"point", point.point}, {"reason", point.reason}});
+  }
   return json;
 }
 
@@ -178,6 +183,8 @@ std::string calibration_details(const Calibration& calibration, std::int64_t now
                     4) +
             "\n";
   }
+  for (const ExcludedPoint& point : calibration.excluded)
+    text += wrapped(fmt::format("  not fitted: {} (line {}): {}", point.point, point.line, point.reason), 4) + "\n";
   for (const std::string& group : calibration.groups) text += "  communicated: " + group + "\n";
   Table table(
       {{"device", false}, {"surface", false}, {"points"}, {"median"}, {"p90"}, {"noise"}, {"evidence", false}, {"range", false}});

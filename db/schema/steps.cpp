@@ -2,6 +2,7 @@
 
 #include "db/schema/step_bundle.h"
 #include "db/schema/step_calibration.h"
+#include "db/schema/step_exclusion.h"
 #include "db/schema/step_measured_job.h"
 #include "db/schema/step_verification.h"
 
@@ -346,7 +347,7 @@ std::span<const SchemaStep> schema_steps() {
   // The texts of later steps stand in files of their own: gathered when they are asked for, not before main.
   static const SchemaStep kSteps[] = {
       {1, kStep1},           {2, kStep2},      {3, kStep3},           {4, kVerificationStep},
-      {5, kCalibrationStep}, {6, kBundleStep}, {7, kMeasuredJobStep},
+      {5, kCalibrationStep}, {6, kBundleStep}, {7, kMeasuredJobStep}, {8, kExclusionStep},
   };
   return kSteps;
 }

@@ -10,6 +10,8 @@ namespace cpfit {
 namespace {
 
 bool there_are_calibrations(const SQLite::Database& database) { return database.tableExists("calibration"); }
+/// Not in a database that no newer cpfit has written to.
+bool there_are_exclusions(const SQLite::Database& database) { return database.tableExists("calibration_exclusion"); }
 
 constexpr const char* kColumns =
     "sha256, name, tool_version, assumed, created_unix_seconds, hosts, cpu, core_count, memory_bytes, gpu, gpus_per_host, "
@@ -73,6 +75,12 @@ void insert_lists(SQLite::Database& database, std::int64_t id, const Calibration
   SQLite::Statement gap(database, "INSERT INTO calibration_gap (calibration_id, ordinal, surface, reason) VALUES (?, ?, ?, ?)");
   ordinal = 0;
   for (const CalibrationGap& one : c.gaps) Binder(gap).integer(id).integer(ordinal++).text(one.surface).text(one.reason).run();
+  SQLite::Statement exclusion(database,
+                              "INSERT INTO calibration_exclusion (calibration_id, ordinal, source_sha256, line, point, reason) "
+                              "VALUES (?, ?, ?, ?, ?, ?)");
+  ordinal = 0;
+  for (const ExcludedPoint& one : c.excluded)
+    Binder(exclusion).integer(id).integer(ordinal++).text(one.source).integer(one.line).text(one.point).text(one.reason).run();
   SQLite::Statement surface(database,
                             "INSERT INTO calibration_surface (calibration_id, ordinal, device, surface, fitted_range, row_count, "
                             "held_out_count, median_error_share, p90_error_share, noise_share, evidence, source) VALUES (" +
@@ -146,6 +154,18 @@ void read_lists(const SQLite::Database& database, std::int64_t id, Calibration& 
     CalibrationGap one;
     for (std::string* text : {&one.surface, &one.reason}) *text = row.text();
     c.gaps.push_back(std::move(one));
+  }
+  if (!there_are_exclusions(database)) return;
+  SQLite::Statement exclusion(
+      database, "SELECT source_sha256, line, point, reason FROM calibration_exclusion WHERE calibration_id = ? ORDER BY ordinal");
+  exclusion.bind(1, id);
+  while (exclusion.executeStep()) {
+    RowReader row(exclusion);
+    ExcludedPoint one;
+    one.source = row.text();
+    one.line = row.integer();
+    for (std::string* text : {&one.point, &one.reason}) *text = row.text();
+    c.excluded.push_back(std::move(one));
   }
 }
 

@@ -81,7 +81,7 @@ std::string machine_toml(const MeasuredMachine& machine) {
 
 /// Everything that the id covers.
 std::string content_toml(const Calibration& c) {
-  std::string out = "[calibration]\nformat_version = " + std::to_string(kCalibrationVersion) + "\n";
+  std::string out = "[calibration]\nformat_version = " + std::to_string(c.excluded.empty() ? 1 : kCalibrationVersion) + "\n";
   text(out, "tool_version", c.tool_version);
   out += std::string("assumed = ") + (c.assumed ? "true" : "false") + "\n";
   texts(out, "groups", c.groups);
@@ -101,6 +101,13 @@ std::string lists_toml(const Calibration& c) {
     out += "\n[[calibration.gap]]\n";
     text(out, "surface", gap.surface);
     text(out, "reason", gap.reason);
+  }
+  for (const ExcludedPoint& point : c.excluded) {
+    out += "\n[[calibration.excluded]]\n";
+    text(out, "source", point.source);
+    out += "line = " + std::to_string(point.line) + "\n";
+    text(out, "point", point.point);
+    text(out, "reason", point.reason);
   }
   return out;
 }
@@ -197,6 +204,10 @@ Outcome<Calibration> parse_calibration(const std::string& written, const std::st
     });
     each_table(*table, "gap",
                [&](const toml::table& row) { c.gaps.push_back({text_in(row, "surface"), text_in(row, "reason")}); });
+    each_table(*table, "excluded", [&](const toml::table& row) {
+      c.excluded.push_back(
+          {text_in(row, "source"), row["line"].value_or(std::int64_t{0}), text_in(row, "point"), text_in(row, "reason")});
+    });
   } else {
     const std::size_t slash = where.find_last_of('/');
     c.name = slash == std::string::npos ? where : where.substr(slash + 1);

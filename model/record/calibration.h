@@ -29,6 +29,15 @@ struct CalibrationGap {
   friend bool operator==(const CalibrationGap&, const CalibrationGap&) = default;
 };
 
+/// A measured point that a person kept out of the fit.
+struct ExcludedPoint {
+  std::string source;     // SHA-256 of its file
+  std::int64_t line = 0;  // of that file, as its reader counts
+  std::string point;      // "messages of 65536 bytes ...": tells several points of one line apart; see point_text
+  std::string reason;
+  friend bool operator==(const ExcludedPoint&, const ExcludedPoint&) = default;
+};
+
 struct Calibration {
   std::string id;  // 64 hexadecimal digits, over everything below but name and time; see calibration_id
   std::string name;
@@ -39,14 +48,16 @@ struct Calibration {
   MeasuredMachine machine;          // of the measurements
   std::vector<std::string> groups;  // what communicated: "2 ranks over shared memory"
   std::vector<CalibrationGap> gaps;
-  std::string rates_toml;  // the fitted rows alone
+  std::vector<ExcludedPoint> excluded;  // measured, and not fitted
+  std::string rates_toml;               // the fitted rows alone
   friend bool operator==(const Calibration&, const Calibration&) = default;
 
   /// The digits people use.
   [[nodiscard]] std::string short_id() const { return id.substr(0, 12); }
 };
 
-inline constexpr int kCalibrationVersion = 1;
+/// 2: with excluded points, which an older cpfit would pass over in silence. Files without any are still of version 1.
+inline constexpr int kCalibrationVersion = 2;
 
 /// The hash that names the content.
 [[nodiscard]] std::string calibration_id(const Calibration& calibration);

@@ -3,10 +3,15 @@
 #include "model/record/calibration.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cmath>
 
+#include <filesystem>
+#include <fstream>
+
 #include "calibrate/fit/fit_imported.h"
+#include "calibrate/fit/refit.h"
 #include "model/cluster/gpu.h"
 #include "model/presets/embedded.h"
 #include "model/rates/gpu_rates.h"
@@ -209,6 +214,78 @@ TEST(CalibrationRecord, SoftwareDiffersOnlyWhereBothSay) {
   now.driver = "570.10";
   now.cudnn = "9.19";
   EXPECT_THAT(software_differences(then, now), testing::ElementsAre("driver: 550.54 when it was measured, 570.10 here"));
+}
+
+/// A file of the synthetic machine in which the messages of 64 and 256 KiB took eight times as long, and its calibration.
+struct Spoiled {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("cpfit_refit_" + std::to_string(getpid()) + ".json");
+  Calibration before;
+  std::vector<ExcludedPoint> slow;
+  Spoiled() {
+    MeasurementFile file = synthetic();
+    std::int64_t ordinal = 0;
+    for (MeasuredPoint& one : file.points) {
+      ++ordinal;
+      const auto bytes = one.integer("bytes");
+      if (one.probe != "p2p" || (bytes != 65536 && bytes != 262144)) continue;
+      one.results[0] = seconds(8 * one.results[0].median);
+      slow.push_back({"", ordinal, "send_recv of " + std::to_string(*bytes) + " bytes on 2 ranks over shared memory",
+                      "the machine was not quiet"});
+    }
+    write_measurement(file, path.string());
+    const ImportedFile imported = import_file(path.string()).value();
+    for (ExcludedPoint& one : slow) one.source = imported.sha256;
+    before = calibration_of(fit_imported({imported}, gpu_presets()), {imported}, "mine", "0.1", 1'700'000'000);
+  }
+  ~Spoiled() { std::filesystem::remove(path); }
+};
+
+TEST(Refit, WithoutTwoSlowMessagesIsTheMachineAndSaysWhatItLeftOut) {
+  const Spoiled spoiled;
+  const Outcome<Refit> made = refit_without(spoiled.before, spoiled.slow, "0.2", 1'800'000'000);
+  ASSERT_TRUE(made.ok()) << to_text(made.problems()[0]);
+  const Calibration& after = made->calibration;
+  const RateTables old_tables = tables_of(spoiled.before).value(), tables = tables_of(after).value();
+  const CollectiveRow &was = old_tables.collective.at(0), &is = tables.collective.at(0);
+  // 4 KiB to 16 MiB by twos are 13 sizes, less two.
+  EXPECT_EQ(was.curve.quality.rows, 13);
+  EXPECT_EQ(is.curve.quality.rows, 11);
+  // Of 13 errors the 90 % quantile lies between the second and the third largest: one of the two that are off by 7/8.
+  EXPECT_GT(was.curve.quality.p90_error, 0.3);
+  EXPECT_LT(is.curve.quality.p90_error, 0.05);
+  for (const double bytes : {65536.0, 262144.0}) {
+    EXPECT_NEAR(collective_seconds(is.curve, CollectiveKind::kSendRecv, is.raw, bytes) / (2e-6 + bytes / kLink), 1, 0.05);
+  }
+  EXPECT_EQ(tables.attention.size(), old_tables.attention.size());
+  // A version of its own, of the same name, that names both with why.
+  EXPECT_EQ(after.name, spoiled.before.name);
+  EXPECT_NE(after.id, spoiled.before.id);
+  EXPECT_EQ(after.excluded, spoiled.slow);
+  EXPECT_EQ(after.sources[0].points, spoiled.before.sources[0].points - 2);
+  EXPECT_EQ(after.sources[0].left_out, spoiled.before.sources[0].left_out + 2);
+  const Outcome<Calibration> read = parse_calibration(calibration_toml(after), "x.toml");
+  ASSERT_TRUE(read.ok()) << to_text(read.problems()[0]);
+  EXPECT_EQ(*read, after);
+  // Nothing left out: the fit of before, figure for figure.
+  const Calibration same = refit_without(after, {}, "0.1", 1)->calibration;
+  EXPECT_EQ(same.id, spoiled.before.id);
+}
+
+TEST(Refit, RefusesPointsThatAreNotThereAndFilesThatChanged) {
+  const Spoiled spoiled;
+  const auto code = [&](std::vector<ExcludedPoint> excluded) {
+    const Outcome<Refit> made = refit_without(spoiled.before, excluded, "0.2", 1);
+    return made.ok() ? std::string("fitted") : made.problems()[0].code;
+  };
+  std::vector<ExcludedPoint> wrong = {spoiled.slow[0]};
+  wrong[0].line += 1;
+  EXPECT_EQ(code(wrong), "exclude.unknown");
+  EXPECT_EQ(code({spoiled.slow[0], spoiled.slow[0]}), "exclude.unknown");  // the second time it is gone
+  wrong = {spoiled.slow[0]};
+  wrong[0].reason = " ";
+  EXPECT_EQ(code(wrong), "exclude.reason");
+  std::ofstream(spoiled.path, std::ios::app) << "\n";
+  EXPECT_EQ(code({spoiled.slow[0]}), "refit.source");
 }
 
 TEST(Overlay, TakesOwnRowsAndLeavesOthersAlone) {

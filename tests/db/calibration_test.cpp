@@ -27,6 +27,7 @@ Calibration sample_calibration(const std::string& name, std::int64_t created) {
   c.machine.power_limit_watts = 700;
   c.groups = {"8 ranks on 1 node", "16 ranks on 2 nodes"};
   c.gaps = {{"attention backward", "no point"}};
+  c.excluded = {{std::string(64, 'b'), 7, "send_recv of 4096 bytes on 2 ranks", "the machine was not quiet"}};
   c.rates_toml = "version = \"fit-" + name + "\"\n";
   c.id = calibration_id(c);
   return c;
@@ -75,7 +76,9 @@ TEST(CalibrationStore, AnOlderDatabaseHasNone) {
     const Store store = open_store(path);
   }
   SQLite::Database(path, SQLite::OPEN_READWRITE)
-      .exec("DROP TABLE calibration_surface; DROP TABLE calibration_gap; DROP TABLE calibration_source; DROP TABLE calibration;");
+      .exec(
+          "DROP TABLE calibration_exclusion; DROP TABLE calibration_surface; DROP TABLE calibration_gap; DROP TABLE "
+          "calibration_source; DROP TABLE calibration;");
   EXPECT_TRUE(list_calibrations(open_store(path, {.access = StoreAccess::kRead})).empty());
 }
 
