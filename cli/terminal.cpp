@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -86,13 +85,6 @@ std::string wrapped(const std::string& paragraph, int indent) {
     fresh = false;
   }
   return text + line;
-}
-
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", std::round(1000.0 * share) / 10.0 + 0.0); }
-
-std::string percent(double share) {
-  const double rounded = std::round(share * 1000.0) / 10.0;
-  return fmt::format("{:.1f} %", rounded == 0.0 ? 0.0 : rounded);
 }
 
 void write_result(const std::string& text) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/quantity/percent.h"
 #include "model/quantity/problem.h"
 
 namespace cpfit::cli {
@@ -22,12 +23,6 @@ enum class Style { kPlain, kBold, kGood, kWarn, kBad, kFaint };
 
 /// Breaks a paragraph at blanks to the terminal's width, each line after the first indented; blanks in front of it stay.
 [[nodiscard]] std::string wrapped(const std::string& paragraph, int indent);
-
-/// "5.1 %", and "0.0 %" for what rounds to nothing, whatever its sign.
-[[nodiscard]] std::string percent(double share);
-
-/// "+5.1 %", "-3.0 %", and "+0.0 %" for what rounds to nothing, whatever its sign.
-[[nodiscard]] std::string signed_percent(double share);
 
 /// A result on standard output, through to the file or pipe behind it; throws Error with the reason when that fails.
 void write_result(const std::string& text);

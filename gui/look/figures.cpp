@@ -3,6 +3,7 @@
 #include <QLocale>
 #include <cmath>
 
+#include "model/quantity/percent.h"
 #include "model/quantity/text.h"
 
 namespace cpfit::gui {
@@ -61,7 +62,7 @@ QString time_text(Seconds time) {
   return fixed(time.value() * 1e9) + QStringLiteral(" ns");
 }
 
-QString share_text(double share) { return fixed(share * 100.0) + QStringLiteral(" %"); }
+QString share_text(double share) { return with_true_minus(text_of(print_share(share))); }
 QString rate_text(BytesPerSecond rate) { return with_true_minus(text_of(print_rate(rate))); }
 QString tokens_text(std::int64_t tokens) { return text_of(print_tokens(Tokens(tokens))); }
 QString count_text(std::int64_t count) { return with_true_minus(QLocale(QLocale::English).toString(qlonglong(count))); }
@@ -78,6 +79,7 @@ QString signed_time(Seconds time) {
   return with_sign(time.value(), [](double v) { return time_text(Seconds(v)); });
 }
 QString signed_share(double share) {
+  if (is_tiny_share(share)) return share_text(share);
   return with_sign(share, [](double v) { return share_text(v); });
 }
 

@@ -17,7 +17,7 @@ namespace cpfit::gui {
 
 [[nodiscard]] QString bytes_text(Bytes bytes);   // "61.3 GiB"
 [[nodiscard]] QString time_text(Seconds time);   // "69.2 s", "4.81 ms", "310 µs"; three significant digits
-[[nodiscard]] QString share_text(double share);  // "93 %", "0.21 %"
+[[nodiscard]] QString share_text(double share);  // "93 %", "0.21 %", "< 0.1 %": model/quantity/percent.h
 [[nodiscard]] QString rate_text(BytesPerSecond rate);
 [[nodiscard]] QString tokens_text(std::int64_t tokens);  // "128k"
 [[nodiscard]] QString count_text(std::int64_t count);    // "1,560"

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "gui/look/figures.h"
+#include "model/quantity/percent.h"
 
 namespace cpfit::gui {
 
@@ -223,6 +224,7 @@ QString figure_text(const ResultColumn& column, const ResultField& field, double
   }
   if (field.group == FieldGroup::kRecipe) return QString::number(value, 'f', 0);
   // One number of decimals for the whole column, so that its points stand below each other: three digits of the least figure.
+  if (field.unit == "%" && is_tiny_share(value / kPercent)) return QStringLiteral("< 0.1");
   const double least = std::abs(column.low), most = std::abs(column.high);
   const int decimals = least >= 100.0 ? 0 : least >= 10.0 ? 1 : most < 1.0 ? 3 : 2;
   const QString text = QLocale(QLocale::English).toString(value, 'f', decimals);

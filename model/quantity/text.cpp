@@ -240,8 +240,6 @@ std::string print_time(Seconds time) {
   return in_best_unit(time.value(), kUnits, 4, 1);
 }
 
-std::string print_share(double share) { return decimal(100.0 * share, 3, 1) + " %"; }
-
 std::string print_flop_rate(FlopsPerSecond rate) {
   constexpr Unit kUnits[] = {{"FLOP/s", 1.0}, {"kFLOP/s", 1e3}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}};
   return in_best_unit(rate.value(), kUnits, 3, 1);

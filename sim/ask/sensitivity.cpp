@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "model/quantity/percent.h"
 #include "model/quantity/text.h"
 #include "model/recipe/recipe_names.h"
 #include "sim/ask/fit_space.h"
@@ -171,7 +172,7 @@ void vary_requirement(const Workbench& bench, Sensitivity& answer) {
   const Scenario& scenario = bench.scenario();
   const bool margin = answer.key == "memory_margin";
   const double now = margin ? scenario.requirements.memory_margin_share : scenario.requirements.exposed_budget_share;
-  answer.now = print_share(now);
+  answer.now = given_share_text(now);
   const auto ship_at = [&](double share) -> std::optional<Candidate> {
     Scenario changed = scenario;
     (margin ? changed.requirements.memory_margin_share : changed.requirements.exposed_budget_share) = share;
@@ -186,7 +187,7 @@ void vary_requirement(const Workbench& bench, Sensitivity& answer) {
   for (const double share : {0.0, now / 2, now * 2, now * 4}) {
     if (share == now || share > 1.0) continue;
     Variation variation;
-    variation.value = fmt::format("{}={}", answer.key, print_share(share));
+    variation.value = fmt::format("{}={}", answer.key, given_share_text(share));
     if (std::optional<Candidate> ship = ship_at(share)) {
       same = same && ships && ship->recipe == ships->recipe;
       compare(ships ? *ships : answer.base, std::move(*ship), variation);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "model/quantity/percent.h"
 #include "model/quantity/text.h"
 #include "sim/ask/fit_space.h"
 #include "sim/plan/search.h"
@@ -168,7 +169,7 @@ WhyNot why_not(Workbench& bench, std::int32_t cp) {
     answer.sentence =
         fmt::format("cp={} fits, hides its traffic and is {} faster: within the tolerance of {}, and cp={} is enough", cp,
                     print_share(1.0 - asked.time.step() / answer.best->time.step()),
-                    print_share(requirements.throughput_tolerance_share), answer.best->recipe.cp);
+                    given_share_text(requirements.throughput_tolerance_share), answer.best->recipe.cp);
   }
   return answer;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/quantity/percent.h"
 #include "model/quantity/text.h"
 
 namespace cpfit {
@@ -71,7 +72,7 @@ Verdict judge_candidate(const Candidate& candidate, const Requirements& requirem
     verdict.amount = exposed;
     verdict.sentence =
         fmt::format("{} exposes CP communication for {} of the step{}, budget {}", name_cp(candidate), print_share(exposed),
-                    candidate.cp.crosses_node ? " across nodes" : "", print_share(requirements.exposed_budget_share));
+                    candidate.cp.crosses_node ? " across nodes" : "", given_share_text(requirements.exposed_budget_share));
     return verdict;
   }
   if (candidate.tokens_per_second_per_gpu < requirements.min_tokens_per_second_per_gpu) {

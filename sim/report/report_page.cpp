@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "model/quantity/percent.h"
 #include "model/quantity/text.h"
 #include "sim/report/charts.h"
 
@@ -34,13 +34,6 @@ figure{margin:1rem 0}svg{max-width:min(100%,960px);height:auto}details{margin:.4
 .s0{stroke:#0072b2}.s1{stroke:#e69f00}.s2{stroke:#009e73}.s3{stroke:#cc79a7}.s4{stroke:#56b4e9}.s5{stroke:#d55e00}.s6{stroke:#b8a800}.s7{stroke:#7b6fd0}.s8{stroke:#8c8c8c}.s9{stroke:#7f4f24}
 </style>
 )";
-
-/// "5.1 %", and "0.0 %" for what rounds to nothing, whatever its sign.
-std::string percent(double share) {
-  const double rounded = std::round(share * 1000.0) / 10.0;
-  return fmt::format("{:.1f} %", rounded == 0.0 ? 0.0 : rounded);
-}
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", std::round(1000.0 * share) / 10.0 + 0.0); }
 
 std::string paragraph(const std::string& text, const char* css = "") {
   return fmt::format("<p{}>{}</p>\n", *css != 0 ? fmt::format(" class=\"{}\"", css) : "", escaped(text));

@@ -101,6 +101,8 @@ TEST(Figures, HaveThreeDigitsAndAUnit) {
   EXPECT_EQ(time_text(Seconds(4.8149)), "4.81 s");
   EXPECT_EQ(time_text(Seconds(3.1e-4)), "310 µs");
   EXPECT_EQ(share_text(0.934), "93.4 %");
+  EXPECT_EQ(share_text(0.00000061), "< 0.1 %");
+  EXPECT_EQ(share_text(-0.25), QStringLiteral("−25 %"));
   EXPECT_EQ(tokens_text(131072), "128k");
   EXPECT_EQ(three_digits(1893.7), "1,894");
 }
@@ -109,6 +111,8 @@ TEST(Figures, DifferencesCarryTheirSign) {
   EXPECT_EQ(signed_time(Seconds(-1.32)), QStringLiteral("−1.32 s"));
   EXPECT_EQ(signed_bytes(gib(4.1)), "+4.1 GiB");
   EXPECT_EQ(signed_share(0.0), QStringLiteral("±0"));
+  EXPECT_EQ(signed_share(-0.25), QStringLiteral("−25 %"));
+  EXPECT_EQ(signed_share(-0.00002), "< 0.1 %");
 }
 
 TEST(Figures, AFieldOfCsvIsQuotedWhereItMustBe) {

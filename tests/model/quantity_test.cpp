@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/quantity/percent.h"
 #include "model/quantity/problem.h"
 #include "model/quantity/text.h"
 #include "model/quantity/units.h"
@@ -161,7 +162,32 @@ TEST(Shares, ReadAndPrint) {
   EXPECT_EQ(print_share(0.123), "12.3 %");
   EXPECT_EQ(print_share(0.05), "5 %");
   EXPECT_EQ(print_share(1.0), "100 %");
-  EXPECT_EQ(print_share(0.000412), "0.0412 %");
+  EXPECT_EQ(print_share(0.0021), "0.21 %");
+  EXPECT_EQ(print_share(0.0555), "5.55 %");
+  EXPECT_EQ(print_share(0.99996), "100 %");
+  EXPECT_EQ(print_share(-0.0123), "-1.23 %");
+  EXPECT_EQ(print_share(0.0), "0 %");
+  EXPECT_EQ(print_share(1.2345), "123 %");
+}
+
+TEST(Shares, BelowATenthOfAPercentPrintAsThatEverywhere) {
+  // 0.000061 % is there, but no digit of it decides anything; nothing is nothing.
+  EXPECT_EQ(print_share(0.00000061), "< 0.1 %");
+  EXPECT_EQ(print_share(-0.0004), "< 0.1 %");
+  EXPECT_EQ(print_share(0.001), "0.1 %");
+  EXPECT_EQ(percent(0.0007), "< 0.1 %");
+  EXPECT_EQ(percent(0.0), "0.0 %");
+  EXPECT_EQ(percent(-0.0), "0.0 %");
+  EXPECT_EQ(percent(0.051), "5.1 %");
+  EXPECT_EQ(percent(1.0), "100.0 %");
+  EXPECT_EQ(signed_percent(-0.00001), "< 0.1 %");
+  EXPECT_EQ(signed_percent(-0.03), "-3.0 %");
+  EXPECT_EQ(signed_percent(0.051), "+5.1 %");
+  EXPECT_EQ(signed_percent(0.0), "+0.0 %");
+  // What a person gave is not rounded away.
+  EXPECT_EQ(given_share_text(0.0005), "0.05 %");
+  EXPECT_EQ(given_share_text(0.05), "5 %");
+  EXPECT_EQ(given_share_text(0.0), "0 %");
 }
 
 TEST(FlopRates, PrintInTeraflops) {
