@@ -18,6 +18,7 @@
 
 #include "gui/calibration/agreement_view.h"
 #include "gui/calibration/measure_panel.h"
+#include "gui/calibration/refit_panel.h"
 #include "gui/calibration/surface_curve.h"
 #include "gui/calibration/surface_table.h"
 #include "gui/look/figures.h"
@@ -46,6 +47,7 @@ CalibrationView::CalibrationView(StudyDocument& document, Jobs& jobs, OpenedData
       table_(new QTableView(this)),
       surfaces_(new SurfaceTable(this)),
       curve_(new SurfaceCurve(this)),
+      refit_(new RefitPanel(jobs, *curve_, this)),
       agreement_(new AgreementView(this)),
       measure_(new MeasurePanel(jobs, this)) {
   tabs_->addTab(build_curves(), tr("&Curves"));
@@ -58,6 +60,7 @@ CalibrationView::CalibrationView(StudyDocument& document, Jobs& jobs, OpenedData
   connect(tabs_, &QTabWidget::currentChanged, this, [this] { tell(); });
   connect(agreement_, &AgreementView::changed, this, [this] { tell(); });
   connect(measure_, &MeasurePanel::changed, this, [this] { tell(); });
+  connect(refit_, &RefitPanel::made, this, &CalibrationView::keep_version);
   connect(measure_, &MeasurePanel::fitted, this, &CalibrationView::take_fitted);
   connect(&database_, &OpenedDatabase::content_changed, this, [this] {
     refresh_list();
@@ -105,6 +108,24 @@ void CalibrationView::take_fitted(const std::shared_ptr<const ChosenCalibration>
           emit said(tr("The calibration is in its file but not in the database: %1").arg(trouble), true);
         return trouble.isEmpty() ? tr("stored in %1").arg(database_.path()) : trouble;
       });
+}
+
+void CalibrationView::keep_version(const std::shared_ptr<const KnownCalibration>& version) {
+  auto chosen = std::make_shared<ChosenCalibration>();
+  chosen->calibration = version->calibration;
+  // Into the open database; without one into a file beside the measurement, so that a command line can name it.
+  if (!database_.path().isEmpty()) {
+    chosen->from = to_std(database_.path());
+  } else {
+    const QString file = text_of(version->calibration.sources.front().path) + QLatin1Char('.') +
+                         text_of(version->calibration.short_id()) + QStringLiteral(".toml");
+    const QString trouble = write_calibration(version->calibration, file);
+    if (trouble.isEmpty())
+      chosen->from = to_std(file);
+    else
+      emit said(trouble, true);
+  }
+  take_fitted(chosen);
 }
 
 bool CalibrationView::is_used(std::size_t row) const {
@@ -186,7 +207,13 @@ QWidget* CalibrationView::build_curves() {
   upper_layout->addWidget(table_, 1);
   auto* right = new QSplitter(Qt::Vertical, this);
   right->addWidget(upper);
-  right->addWidget(curve_);
+  auto* lower = new QWidget(this);
+  auto* lower_layout = new QVBoxLayout(lower);
+  lower_layout->setContentsMargins(0, 0, 0, 0);
+  lower_layout->setSpacing(4);
+  lower_layout->addWidget(curve_, 1);
+  lower_layout->addWidget(refit_);
+  right->addWidget(lower);
   right->setSizes({190, 330});
   right->setChildrenCollapsible(false);
   auto* page = new QSplitter(Qt::Horizontal, this);
@@ -310,6 +337,7 @@ std::size_t CalibrationView::surface() const {
 
 void CalibrationView::show_curve() {
   curve_->show_surface(shown_, surface());
+  refit_->show_surface(shown_, surface());
   tell();
 }
 

@@ -26,6 +26,7 @@ namespace cpfit::gui {
 
 class AgreementView;
 class MeasurePanel;
+class RefitPanel;
 class SurfaceCurve;
 class SurfaceTable;
 
@@ -48,6 +49,8 @@ class CalibrationView : public StudyView {
   [[nodiscard]] QTabWidget* tabs() const { return tabs_; }
   [[nodiscard]] QComboBox* metrics() const;
   [[nodiscard]] MeasurePanel* measure() const { return measure_; }
+  [[nodiscard]] SurfaceCurve* curve() const { return curve_; }
+  [[nodiscard]] RefitPanel* refit() const { return refit_; }
   [[nodiscard]] const std::shared_ptr<const KnownCalibration>& shown() const { return shown_; }
   /// The row of the agreement whose mark is nearest to a place in its plot; none within reach.
   [[nodiscard]] const AgreementPoint* agreement_at(const QPointF& at) const;
@@ -62,6 +65,7 @@ class CalibrationView : public StudyView {
   void choose(int row);
   void use();
   void take_fitted(const std::shared_ptr<const ChosenCalibration>& chosen);
+  void keep_version(const std::shared_ptr<const KnownCalibration>& version);
   void prefer_surface();
   void show_curve();
   [[nodiscard]] bool is_used(std::size_t row) const;
@@ -82,6 +86,7 @@ class CalibrationView : public StudyView {
   QTableView* table_;
   SurfaceTable* surfaces_;
   SurfaceCurve* curve_;
+  RefitPanel* refit_;
   AgreementView* agreement_;
   MeasurePanel* measure_;
 };

@@ -26,15 +26,20 @@ MeasuredFit fit_measured(const QString& path, const std::string& tool_version, s
   auto chosen = std::make_shared<ChosenCalibration>();
   chosen->calibration = calibration_of(fit, {file}, "", tool_version, unix_seconds);
   const QString written = path + QStringLiteral(".toml");
-  QSaveFile out(written);
-  const QByteArray text = QByteArray::fromStdString(calibration_toml(chosen->calibration));
-  if (out.open(QIODevice::WriteOnly) && out.write(text) == text.size() && out.commit())
+  const QString trouble = write_calibration(chosen->calibration, written);
+  if (trouble.isEmpty())
     chosen->from = to_std(written);
   else
-    result.remarks.append(
-        QObject::tr("%1 cannot be written (%2): the calibration is in the window only").arg(written, out.errorString()));
+    result.remarks.append(trouble);
   result.chosen = std::move(chosen);
   return result;
+}
+
+QString write_calibration(const Calibration& calibration, const QString& file) {
+  QSaveFile out(file);
+  const QByteArray text = QByteArray::fromStdString(calibration_toml(calibration));
+  if (out.open(QIODevice::WriteOnly) && out.write(text) == text.size() && out.commit()) return {};
+  return QObject::tr("%1 cannot be written (%2): the calibration is in the window only").arg(file, out.errorString());
 }
 
 QString store_calibration(const Calibration& calibration, const QString& database) {

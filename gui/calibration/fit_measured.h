@@ -20,6 +20,9 @@ struct MeasuredFit {
 /// cannot be written, that is a remark. Throws Error where nothing can be fitted.
 [[nodiscard]] MeasuredFit fit_measured(const QString& path, const std::string& tool_version, std::int64_t unix_seconds);
 
+/// Writes it as a calibration file. A sentence where that fails; empty when it is there.
+[[nodiscard]] QString write_calibration(const Calibration& calibration, const QString& file);
+
 /// Stores it in a database. A sentence where that fails; empty when it is there.
 [[nodiscard]] QString store_calibration(const Calibration& calibration, const QString& database);
 

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "calibrate/fit/refit.h"
 #include "calibrate/read/imported.h"
+#include "gui/calibration/exclusions.h"
 #include "gui/look/figures.h"
 #include "model/cluster/gpu.h"
 
@@ -169,6 +171,8 @@ void read_points(KnownCalibration& known) {
       std::optional<RatePoint> point = std::visit(PointOf{known.tables, row}, row.what);
       if (!point) continue;
       point->file = file;
+      point->point = point_text(row);
+      point->excluded = find_exclusion(known.calibration.excluded, as_exclusion(known, *point)) >= 0;
       known.points.push_back(*point);
       ++placed;
     }
@@ -445,6 +449,16 @@ QString provenance_html(const KnownCalibration& known) {
                 .arg(said("%1 (%2): %3 points, %4 left out, SHA-256 %5")
                          .arg(text_of(source.path).toHtmlEscaped(), text_of(source.format).toHtmlEscaped(),
                               count_text(source.points), count_text(source.left_out), text_of(source.sha256.substr(0, 12))));
+  }
+  if (!c.excluded.empty()) {
+    html += QStringLiteral("<p>%1</p><ul>").arg(said("Measured, and left out of the fit:"));
+    for (const ExcludedPoint& point : c.excluded) {
+      html +=
+          QStringLiteral("<li>%1</li>")
+              .arg(said("%1 (line %2): %3")
+                       .arg(text_of(point.point).toHtmlEscaped(), count_text(point.line), text_of(point.reason).toHtmlEscaped()));
+    }
+    html += QStringLiteral("</ul>");
   }
   for (const QString& remark : known.remarks) html += QStringLiteral("<p>%1</p>").arg(remark.toHtmlEscaped());
   for (const std::string& group : c.groups)

@@ -33,6 +33,8 @@ struct RatePoint {
   double spread = 0;       // relative, of repeated measurements; 0: not known
   std::int64_t line = 0;   // of its file
   std::size_t file = 0;    // of the calibration's sources
+  std::string point;       // in words, see point_text
+  bool excluded = false;   // measured, and left out of the fit
 };
 
 /// One calibration with what can be drawn of it.

@@ -3,11 +3,15 @@
 #include <qcustomplot.h>
 
 #include <QEvent>
+#include <QKeyEvent>
 #include <QLabel>
+#include <QMouseEvent>
+#include <QToolTip>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 
+#include "gui/calibration/exclusions.h"
 #include "gui/calibration/plot_note.h"
 #include "gui/look/color_tokens.h"
 #include "gui/look/figures.h"
@@ -44,6 +48,8 @@ SurfaceCurve::SurfaceCurve(QWidget* parent) : QWidget(parent), headline_(new QLa
   curve_->setAccessibleName(tr("Curve of the surface"));
   curve_->setFocusPolicy(Qt::StrongFocus);
   curve_->setMinimumHeight(150);
+  curve_->installEventFilter(this);
+  setFocusProxy(curve_);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(4);
@@ -54,9 +60,107 @@ SurfaceCurve::SurfaceCurve(QWidget* parent) : QWidget(parent), headline_(new QLa
 QString SurfaceCurve::headline() const { return headline_->text(); }
 
 void SurfaceCurve::show_surface(std::shared_ptr<const KnownCalibration> known, std::size_t surface) {
+  if (known != known_) {
+    left_out_.clear();
+    beside_.reset();
+  }
   known_ = std::move(known);
   at_ = surface;
+  chosen_.reset();
   draw();
+}
+
+void SurfaceCurve::set_marks(std::vector<char> left_out, std::optional<std::size_t> chosen,
+                             std::shared_ptr<const KnownCalibration> beside) {
+  if (left_out == left_out_ && chosen == chosen_ && beside == beside_) return;
+  left_out_ = std::move(left_out);
+  chosen_ = chosen;
+  beside_ = std::move(beside);
+  draw();
+}
+
+void SurfaceCurve::focus_plot() { curve_->setFocus(); }
+
+bool SurfaceCurve::is_left_out(std::size_t point) const {
+  return point < left_out_.size() ? left_out_[point] != 0 : known_->points[point].excluded;
+}
+
+bool SurfaceCurve::has_points() const {
+  return known_ && std::ranges::any_of(known_->points, [&](const RatePoint& point) { return point.surface == at_; });
+}
+
+QPointF SurfaceCurve::place_of(std::size_t point) const {
+  const QCPAxisRect* rect = curve_->axisRect(0);
+  return {rect->axis(QCPAxis::atBottom)->coordToPixel(known_->points[point].x),
+          rect->axis(QCPAxis::atLeft)->coordToPixel(known_->points[point].rate)};
+}
+
+std::optional<std::size_t> SurfaceCurve::point_at(const QPointF& at) const {
+  constexpr double kReach = 12.0;
+  std::optional<std::size_t> nearest;
+  double least = kReach * kReach;
+  for (std::size_t i = 0; known_ && i < known_->points.size(); ++i) {
+    if (known_->points[i].surface != at_) continue;
+    const QPointF d = place_of(i) - at;
+    const double distance = QPointF::dotProduct(d, d);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = i;
+  }
+  return nearest;
+}
+
+bool SurfaceCurve::on_key(int key) {
+  switch (key) {
+    case Qt::Key_Left:
+    case Qt::Key_Right:
+      emit step_wanted(key == Qt::Key_Left ? -1 : 1);
+      return true;
+    case Qt::Key_X:
+    case Qt::Key_Delete:
+      emit toggle_wanted();
+      return true;
+    case Qt::Key_Menu:
+      if (chosen_) emit menu_wanted(curve_->mapToGlobal(place_of(*chosen_).toPoint()));
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool SurfaceCurve::on_click(const QPointF& at) {
+  const std::optional<std::size_t> point = point_at(at);
+  if (!point) return false;
+  curve_->setFocus();
+  emit point_clicked(*point);
+  return true;
+}
+
+bool SurfaceCurve::eventFilter(QObject* watched, QEvent* event) {
+  if (watched != curve_ || !has_points()) return QWidget::eventFilter(watched, event);
+  switch (event->type()) {
+    case QEvent::KeyPress: {
+      const auto* key = static_cast<QKeyEvent*>(event);
+      return (key->modifiers() & ~Qt::KeypadModifier) == Qt::NoModifier && on_key(key->key());
+    }
+    case QEvent::MouseButtonPress: {
+      const auto* mouse = static_cast<QMouseEvent*>(event);
+      if (mouse->button() == Qt::LeftButton) return on_click(mouse->position());
+      if (mouse->button() != Qt::RightButton || !on_click(mouse->position())) return false;
+      emit menu_wanted(mouse->globalPosition().toPoint());
+      return true;
+    }
+    case QEvent::ToolTip: {
+      const auto* help = static_cast<QHelpEvent*>(event);
+      if (const auto point = point_at(help->pos()))
+        QToolTip::showText(help->globalPos(), point_sentence(*known_, known_->points[*point]), curve_);
+      else
+        QToolTip::hideText();
+      return true;
+    }
+    default:
+      return false;
+  }
 }
 
 void SurfaceCurve::changeEvent(QEvent* event) {
@@ -125,23 +229,10 @@ void SurfaceCurve::draw() {
   line->setName(tr("fitted curve"));
   double top = *std::ranges::max_element(high);
   double left = x.front(), right = x.back();
-  QVector<double> px, py;
-  for (const RatePoint& point : known_->points) {
-    if (point.surface != at_) continue;
-    px.append(point.x);
-    py.append(point.rate);
-    top = std::max(top, point.rate);
-    left = std::min(left, point.x);
-    right = std::max(right, point.x);
-  }
-  if (!px.isEmpty()) {
-    QCPGraph* points = curve_->addGraph();
-    points->setData(px, py);
-    points->setLineStyle(QCPGraph::lsNone);
-    points->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(t.exposed, 1.3), Qt::NoBrush, 6));
-    points->setName(tr("measured, at their own shapes"));
-  }
-  curve_->xAxis->setLabel(px.isEmpty() ? picture.x_label : QString());
+  draw_points(top, left, right);
+  draw_beside(top);
+  const bool measured = has_points();
+  curve_->xAxis->setLabel(measured ? QString() : picture.x_label);
   curve_->yAxis->setLabel(picture.y_label);
   curve_->yAxis->setRange(0.0, top * 1.08);
   sizes_on(*curve_->xAxis, left, right);
@@ -167,7 +258,7 @@ void SurfaceCurve::draw() {
   }
   curve_->legend->setVisible(true);
   curve_->axisRect()->insetLayout()->setInsetAlignment(0, Qt::AlignLeft | Qt::AlignTop);
-  if (!px.isEmpty()) {
+  if (measured) {
     auto* rect = new QCPAxisRect(curve_);
     curve_->plotLayout()->addElement(1, 0, rect);
     curve_->plotLayout()->setRowStretchFactor(0, 2.2);
@@ -183,27 +274,76 @@ void SurfaceCurve::draw() {
   curve_->replot(QCustomPlot::rpQueuedReplot);
 }
 
+void SurfaceCurve::draw_points(double& top, double& left, double& right) {
+  for (const RatePoint& point : known_->points) {
+    if (point.surface != at_) continue;
+    top = std::max(top, point.rate);
+    left = std::min(left, point.x);
+    right = std::max(right, point.x);
+  }
+  if (has_points()) add_marks(*curve_->axisRect(0), false);
+}
+
+/// Filled: what the fit counts. Hollow: what it leaves out. A ring: the chosen one.
+void SurfaceCurve::add_marks(QCPAxisRect& rect, bool residuals) {
+  const ColorTokens& t = tokens_for(palette());
+  constexpr double kMark = 6.5, kRing = 13.0;
+  const auto graph = [&](const QString& name, const QCPScatterStyle& style) {
+    QCPGraph* made = curve_->addGraph(rect.axis(QCPAxis::atBottom), rect.axis(QCPAxis::atLeft));
+    made->setLineStyle(QCPGraph::lsNone);
+    made->setScatterStyle(style);
+    made->setName(name);
+    if (residuals) made->removeFromLegend();
+    return made;
+  };
+  const auto value = [&](const RatePoint& point) { return residuals ? point.residual * 100.0 : point.rate; };
+  QVector<double> in_x, in_y, out_x, out_y;
+  for (std::size_t i = 0; i < known_->points.size(); ++i) {
+    const RatePoint& point = known_->points[i];
+    if (point.surface != at_) continue;
+    (is_left_out(i) ? out_x : in_x).append(point.x);
+    (is_left_out(i) ? out_y : in_y).append(value(point));
+  }
+  const QPen pen(t.exposed, 1.3);
+  graph(tr("measured, at their own shapes"), QCPScatterStyle(QCPScatterStyle::ssCircle, pen, QBrush(t.exposed), kMark))
+      ->setData(in_x, in_y);
+  if (!out_x.isEmpty())
+    graph(tr("left out of the fit"), QCPScatterStyle(QCPScatterStyle::ssCircle, pen, Qt::NoBrush, kMark))->setData(out_x, out_y);
+  if (!chosen_ || *chosen_ >= known_->points.size() || known_->points[*chosen_].surface != at_) return;
+  const RatePoint& point = known_->points[*chosen_];
+  QCPGraph* ring = graph(QString(), QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(t.accent, 2.0), Qt::NoBrush, kRing));
+  ring->setData({point.x}, {value(point)});
+  if (!residuals) ring->removeFromLegend();
+}
+
+void SurfaceCurve::draw_beside(double& top) {
+  if (!beside_) return;
+  const Surface& mine = known_->surfaces[at_];
+  const auto is = [&](const Surface& other) { return other.device == mine.device && other.name == mine.name; };
+  const auto found = std::ranges::find_if(beside_->surfaces, is);
+  if (found == beside_->surfaces.end()) return;
+  const RateCurve picture = rate_curve(*beside_, static_cast<std::size_t>(found - beside_->surfaces.begin()));
+  if (picture.x.empty()) return;
+  QCPGraph* line = curve_->addGraph();
+  line->setData(QVector<double>(picture.x.begin(), picture.x.end()), QVector<double>(picture.y.begin(), picture.y.end()), true);
+  line->setPen(QPen(tokens_for(palette()).ring, 2.2, Qt::DashLine));
+  line->setName(tr("fitted again"));
+  top = std::max(top, *std::ranges::max_element(picture.y));
+}
+
 void SurfaceCurve::draw_residuals(QCPAxisRect& rect) {
   const ColorTokens& t = tokens_for(palette());
   QCPAxis* across = rect.axis(QCPAxis::atBottom);
   QCPAxis* up = rect.axis(QCPAxis::atLeft);
-  QVector<double> x, y;
   double most = 0.05;
   for (const RatePoint& point : known_->points) {
-    if (point.surface != at_) continue;
-    x.append(point.x);
-    y.append(point.residual * 100.0);
-    most = std::max(most, std::abs(point.residual));
+    if (point.surface == at_) most = std::max(most, std::abs(point.residual));
   }
   QCPGraph* zero = curve_->addGraph(across, up);
   zero->setData({1.0, 1e18}, {0.0, 0.0});
   zero->setPen(QPen(t.muted, 1.0));
   zero->removeFromLegend();
-  QCPGraph* residuals = curve_->addGraph(across, up);
-  residuals->setData(x, y);
-  residuals->setLineStyle(QCPGraph::lsNone);
-  residuals->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(t.exposed, 1.3), Qt::NoBrush, 6));
-  residuals->removeFromLegend();
+  add_marks(rect, true);
   up->setLabel(tr("residual, %"));
   up->setRange(-most * 110.0, most * 110.0);
 }

@@ -7,6 +7,8 @@
 #include <QComboBox>
 #include <QFile>
 #include <QLineEdit>
+#include <QMenu>
+#include <QPushButton>
 #include <QTabWidget>
 #include <QTableView>
 #include <QTableWidget>
@@ -18,6 +20,8 @@
 #include "db/store/validation_store.h"
 #include "example_study.h"
 #include "gui/calibration/calibration_view.h"
+#include "gui/calibration/refit_panel.h"
+#include "gui/calibration/surface_curve.h"
 #include "gui/calibration/surface_table.h"
 #include "gui/study/live_estimate.h"
 #include "model/cluster/gpu.h"
@@ -146,15 +150,16 @@ TEST(SurfaceModel, ObeysTheRulesOfModelsAndFilters) {
   EXPECT_EQ(table.rowCount(), 0);
 }
 
-/// A host whose messages take 2 us and their bytes at 4 GB/s, with its file.
-MeasurementFile messages() {
+/// A host whose messages take 2 us and their bytes at 4 GB/s, spoiled sizes eight times that; its file.
+MeasurementFile messages(const std::vector<std::int64_t>& spoiled) {
   MeasurementFile file;
   file.backend = "host";
   file.ranks = file.ranks_per_host = 2;
   file.machine.cpu = "Model T";
   file.machine.link = "shared memory";
   for (std::int64_t bytes = 4096; bytes <= 16 << 20; bytes *= 2) {
-    const double time = 2e-6 + static_cast<double>(bytes) / 4e9;
+    const double slow = std::ranges::find(spoiled, bytes) == spoiled.end() ? 1.0 : 8.0;
+    const double time = slow * (2e-6 + static_cast<double>(bytes) / 4e9);
     file.points.push_back({"p2p",
                            {{"bytes", AxisValue(bytes)},
                             {"pair", AxisValue(std::string("0-1"))},
@@ -183,7 +188,7 @@ class Trust : public testing::Test {
   QString path(const char* name) const { return folder.filePath(name); }
   /// A database with one calibration of messages.json and one validation.
   void fill() {
-    write_measurement(messages(), path("messages.json").toStdString());
+    write_measurement(messages(spoiled), path("messages.json").toStdString());
     const Outcome<ImportedFile> imported = import_file(path("messages.json").toStdString());
     ASSERT_TRUE(imported.ok());
     const Calibration made =
@@ -196,6 +201,7 @@ class Trust : public testing::Test {
                    {3, "y", Metric::kStepSeconds, 20, 19, 17, 22, -0.05, "g", ""}};
     (void)save_validation(store, result, "0.1", "r");
   }
+  std::vector<std::int64_t> spoiled;
   QTemporaryDir folder;
   Jobs jobs;
   StudyDocument document;
@@ -237,6 +243,109 @@ TEST_F(Trust, PointsOfAnUnchangedFileComeBackWithResiduals) {
   for (const RatePoint& point : view.shown()->points) EXPECT_LT(std::abs(point.residual), 0.1);
   EXPECT_EQ(view.curve_plot()->axisRectCount(), 2) << "residuals beneath the curve";
   EXPECT_TRUE(view.command().contains("--db"));
+}
+
+std::size_t point_of(const KnownCalibration& known, double bytes) {
+  for (std::size_t i = 0; i < known.points.size(); ++i) {
+    if (known.points[i].x == bytes) return i;
+  }
+  return known.points.size();
+}
+
+TEST_F(Trust, PointsAreLeftOutByKeyAndMenuAndFittedAgainBesideTheOldFit) {
+  // Two sizes took eight times as long: of 13 hold-out errors those at 7/8 are the largest two.
+  spoiled = {65536, 262144};
+  fill();
+  database.open(path("trust.sqlite"));
+  settle();
+  settle();
+  ASSERT_EQ(view.shown()->points.size(), 13u);
+  const KnownCalibration before = *view.shown();
+  const std::size_t first = point_of(before, 65536), second = point_of(before, 262144);
+  RefitPanel& panel = *view.refit();
+  ASSERT_TRUE(panel.isVisible());
+  EXPECT_FALSE(panel.fit_button()->isEnabled()) << "nothing changed yet";
+  QCustomPlot* plot = view.curve_plot();
+  plot->replot();
+  // By mouse and key: a click chooses, X without a reason asks for one, Enter in its field leaves the point out.
+  QTest::mouseClick(plot, Qt::LeftButton, Qt::NoModifier, view.curve()->place_of(first).toPoint());
+  ASSERT_EQ(panel.chosen(), first);
+  QTest::keyClick(plot, Qt::Key_X);
+  EXPECT_TRUE(panel.planned().empty());
+  EXPECT_TRUE(panel.reason()->hasFocus());
+  QTest::keyClicks(panel.reason()->lineEdit(), "other work beside");
+  QTest::keyClick(panel.reason()->lineEdit(), Qt::Key_Return);
+  ASSERT_EQ(panel.planned().size(), 1u);
+  EXPECT_EQ(panel.planned()[0].reason, "other work beside");
+  EXPECT_TRUE(plot->hasFocus());
+  // The next by arrows (128 KiB, 256 KiB) and from the point's menu.
+  QTest::keyClick(plot, Qt::Key_Right);
+  QTest::keyClick(plot, Qt::Key_Right);
+  ASSERT_EQ(panel.chosen(), second);
+  QAction* throttled = nullptr;
+  const auto menu = panel.menu_of(second);
+  for (QAction* action : menu->actions()) {
+    if (action->text().contains("throttled")) throttled = action;
+  }
+  ASSERT_NE(throttled, nullptr);
+  throttled->trigger();
+  ASSERT_EQ(panel.planned().size(), 2u);
+  EXPECT_EQ(panel.planned()[1].reason, "clocks were throttled");
+  // X takes it back, and X again leaves it out for the reason that stands in the field.
+  QTest::keyClick(plot, Qt::Key_X);
+  EXPECT_EQ(panel.planned().size(), 1u);
+  QTest::keyClick(plot, Qt::Key_X);
+  ASSERT_EQ(panel.planned().size(), 2u);
+  // Left out is hollow: a graph of its own, of two points without a brush.
+  QCPGraph* hollow = nullptr;
+  for (int i = 0; i < plot->graphCount(); ++i) {
+    if (plot->graph(i)->name() == "left out of the fit" && plot->graph(i)->keyAxis() == plot->xAxis) hollow = plot->graph(i);
+  }
+  ASSERT_NE(hollow, nullptr);
+  EXPECT_EQ(hollow->dataCount(), 2);
+  EXPECT_EQ(hollow->scatterStyle().brush().style(), Qt::NoBrush);
+
+  ASSERT_TRUE(panel.fit_button()->isEnabled());
+  QTest::mouseClick(panel.fit_button(), Qt::LeftButton);
+  settle();
+  ASSERT_TRUE(panel.refit()) << panel.sentence().toStdString();
+  EXPECT_EQ(view.shown()->calibration.id, before.calibration.id) << "the old fit stays until the new one is kept";
+  EXPECT_TRUE(panel.sentence().contains("13 → 11 points")) << panel.sentence().toStdString();
+  const auto changes = surface_changes(before.surfaces, panel.refit()->surfaces);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_GT(changes[0].before->p90_error, 0.3);
+  EXPECT_LT(changes[0].after->p90_error, 0.05);
+  bool beside = false;
+  for (int i = 0; i < plot->graphCount(); ++i) beside = beside || plot->graph(i)->name() == "fitted again";
+  EXPECT_TRUE(beside);
+
+  QTest::mouseClick(panel.store_button(), Qt::LeftButton);
+  settle();
+  settle();
+  settle();
+  ASSERT_EQ(view.calibrations()->rowCount(), 3) << "defaults, the fit before and the new version";
+  const std::vector<Calibration> stored =
+      list_calibrations(open_store(path("trust.sqlite").toStdString(), {.access = StoreAccess::kRead}));
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_EQ(stored[0].name, "my host");
+  ASSERT_EQ(stored[0].excluded.size(), 2u);
+  EXPECT_EQ(stored[0].excluded[0].reason, "other work beside");
+  EXPECT_TRUE(stored[1].excluded.empty());
+  // Looked at again, the version says what it left out, and draws it hollow.
+  ASSERT_EQ(view.shown()->calibration.id, stored[0].id);
+  EXPECT_TRUE(provenance_html(*view.shown()).contains("other work beside"));
+  ASSERT_EQ(view.shown()->points.size(), 13u);
+  EXPECT_EQ(std::ranges::count(view.shown()->points, true, &RatePoint::excluded), 2);
+  EXPECT_FALSE(panel.fit_button()->isEnabled());
+}
+
+TEST(Exclusions, StepFromLeftToRightAndStopAtTheEnds) {
+  EXPECT_EQ(stepped_point({}, std::nullopt, 1), std::nullopt);
+  EXPECT_EQ(stepped_point({4, 2, 7}, std::nullopt, 1), 4u);
+  EXPECT_EQ(stepped_point({4, 2, 7}, std::nullopt, -1), 7u);
+  EXPECT_EQ(stepped_point({4, 2, 7}, 4u, 1), 2u);
+  EXPECT_EQ(stepped_point({4, 2, 7}, 7u, 1), 7u);
+  EXPECT_EQ(stepped_point({4, 2, 7}, 4u, -1), 4u);
 }
 
 TEST_F(Trust, AChangedFileGivesNoPointsAndIsSaid) {
