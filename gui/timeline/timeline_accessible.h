@@ -1,4 +1,5 @@
-// The step timeline to a screen reader: a chart with a one-sentence summary, and the current element as its child.
+// The step timeline to a screen reader: a chart with a one-sentence summary whose children are the spans that can be told apart,
+// with their sentence and place, and the current row where no span is chosen.
 #pragma once
 
 namespace cpfit::gui {

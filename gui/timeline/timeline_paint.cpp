@@ -93,7 +93,7 @@ void TimelinePainter::overview() {
   for (const double x : {from, to}) painter_.drawRect(QRectF(x - 2, area.center().y() - 6, 4, 12));
   painter_.setFont(small_);
   words(QRectF(4, area.top(), at_.label_width - 12, area.height()),
-        view_.tr("whole step, %1").arg(duration_text(view_.state_.step())), tokens_.muted, Qt::AlignVCenter | Qt::AlignRight);
+        view_.tr("whole step, %1").arg(duration_text(picture_->timeline.step)), tokens_.muted, Qt::AlignVCenter | Qt::AlignRight);
 }
 
 void TimelinePainter::ruler() {
@@ -250,10 +250,25 @@ void TimelinePainter::lanes() {
     const double x = std::round(scale.x_of(tick.time)) + 0.5;
     painter_.drawLine(QPointF(x, at_.lanes.top()), QPointF(x, at_.lanes.bottom()));
   }
+  step_end(scale);
   span_labels();
   flow();
   selection();
   painter_.restore();
+}
+
+/// On a longer axis: where the step ends, and that behind it there is nothing.
+void TimelinePainter::step_end(const TimeScale& scale) {
+  const std::int64_t end = picture_->timeline.step;
+  if (view_.state_.step() <= end || scale.window.to <= end) return;
+  const double x = std::max(scale.x_of(end), static_cast<double>(at_.lanes.left()));
+  const QRectF behind(x, at_.lanes.top(), at_.lanes.right() + 1 - x, at_.lanes.height());
+  painter_.fillRect(behind, QBrush(with_alpha(tokens_.muted, 50), Qt::BDiagPattern));
+  painter_.setPen(QPen(tokens_.muted, 1.5));
+  painter_.drawLine(behind.topLeft(), behind.bottomLeft());
+  painter_.setFont(small_);
+  words(behind.adjusted(6, 4, 0, 0), view_.tr("step ends, %1").arg(duration_text(end)), tokens_.muted,
+        Qt::AlignTop | Qt::AlignLeft);
 }
 
 void TimelinePainter::span_labels() {

@@ -24,6 +24,7 @@ class TimelinePainter {
   void ring_steps(const TimeScale& scale);
   void label_column();
   void lanes();
+  void step_end(const TimeScale& scale);
   void span_labels();
   void selection();
   void flow();

@@ -188,7 +188,7 @@ void TimelinePainter::link_track(const QRect& area, std::size_t index, const Lin
   const double y = plot.bottom() + 1 - full / top * plot.height();
   painter_.setPen(QPen(tokens_.muted, 1, Qt::DashLine));
   painter_.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
-  const double share = link.busy.value() / (static_cast<double>(view_.state_.step()) * 1e-12);
+  const double share = link.busy.value() / (static_cast<double>(picture_->timeline.step) * 1e-12);
   track_frame(area, text_of(link.name),
               {view_.tr("of %1").arg(rate_text(link.capacity)), view_.tr("busy %1 of the step").arg(share_text(share)),
                view_.tr("%1 moved").arg(bytes_text(Bytes(link.bytes)))});
@@ -209,7 +209,7 @@ void TimelinePainter::in_flight_track(const QRect& area, std::int32_t rank) {
   painter_.save();
   painter_.setClipRect(plot);
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const std::int64_t end = i + 1 < points.size() ? points[i + 1].time : view_.state_.step();
+    const std::int64_t end = i + 1 < points.size() ? points[i + 1].time : picture_->timeline.step;
     if (points[i].count == 0 || end < scale.window.from || points[i].time > scale.window.to) continue;
     const double left = scale.x_of(points[i].time), right = std::max(scale.x_of(end), left + 1);
     painter_.fillRect(QRectF(left, y_of(points[i].count), right - left, plot.bottom() + 1 - y_of(points[i].count)), tokens_.pp);

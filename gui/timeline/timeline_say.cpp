@@ -31,6 +31,27 @@ QString TimelineView::currentText() const {
   return text;
 }
 
+const TimelineElements& TimelineView::visibleElements() const {
+  const StepPicture* picture = mode_ == Mode::kReady ? state_.picture() : nullptr;
+  const TimelineLayout& layout = state_.layout();
+  const QRect& lanes = geometry_.lanes;
+  const auto of =
+      std::tuple(picture, state_.window().from, state_.window().to, lanes.left(), lanes.top(), lanes.width(), lanes.height(),
+                 scroll(), layout.rows.size() * 100'003 + static_cast<std::size_t>(layout.pinned_height));
+  if (of != elements_of_) {
+    elements_ = picture == nullptr ? TimelineElements{} : visible_elements(*picture, layout, state_.window(), lanes, scroll());
+    elements_of_ = of;
+  }
+  return elements_;
+}
+
+std::optional<QRect> TimelineView::placeOf(SpanRef span) const {
+  for (const TimelineElement& element : visibleElements().elements) {
+    if (element.span == span) return element.rect;
+  }
+  return std::nullopt;
+}
+
 QString TimelineView::rangeText() const {
   if (!state_.range() || state_.picture() == nullptr) return {};
   return range_sentence(*state_.picture(), state_.range()->rank,

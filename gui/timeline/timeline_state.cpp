@@ -70,6 +70,13 @@ void TimelineState::set_picture(std::shared_ptr<const StepPicture> picture) {
   lay_out();
 }
 
+void TimelineState::set_axis(std::int64_t longest) {
+  const bool all = window_ == whole(step());
+  axis_ = longest;
+  window_ = all ? whole(step()) : panned(zoomed(window_, 1.0, 0.5, step()), 0, step());
+  history_.visit(place_of(window_), true);
+}
+
 void TimelineState::set_metrics(RowMetrics metrics) {
   metrics_ = metrics;
   lay_out();

@@ -2,6 +2,7 @@
 // without a widget. The picture is immutable; the state survives a new one as far as its ranks and times exist there.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,7 +61,10 @@ class TimelineState {
 
   // Time.
   [[nodiscard]] TimeWindow window() const { return window_; }
-  [[nodiscard]] std::int64_t step() const { return picture_ ? picture_->timeline.step : 1; }
+  /// How far time goes: the step, or the axis where that is longer.
+  [[nodiscard]] std::int64_t step() const { return std::max(axis_, picture_ ? picture_->timeline.step : 1); }
+  /// A longer axis, for a step that stands beside another; 0: the step's own.
+  void set_axis(std::int64_t longest);
   void set_window(TimeWindow window);  // remembered; gestures that follow each other closely are one entry: see settle()
   void zoom(double factor, double share);
   void pan(double shares);
@@ -115,6 +119,7 @@ class TimelineState {
   ViewHistory history_;
   std::optional<SpanRef> selected_;
   std::optional<DraggedRange> range_;
+  std::int64_t axis_ = 0;
   std::vector<Marker> markers_;
   std::vector<TrackChoice> tracks_;
 };

@@ -120,6 +120,7 @@ void TimelineView::setPicture(std::shared_ptr<const StepPicture> picture) {
 void TimelineView::rebuildPicture() {
   state_.set_picture(predicted_ && recorded_ ? with_recorded(*predicted_, *recorded_) : predicted_);
   image_stale_ = overview_stale_ = true;
+  elements_of_ = {};
   words_.clear();
 }
 
@@ -196,6 +197,12 @@ void TimelineView::setWindow(TimeWindow window) {
   state_.settle();
   state_.set_window(panned(window, 0, state_.step()));
   state_.settle();
+  windowMoved();
+}
+
+void TimelineView::setAxis(std::int64_t longest) {
+  state_.set_axis(longest);
+  overview_stale_ = true;
   windowMoved();
 }
 

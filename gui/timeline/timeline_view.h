@@ -14,12 +14,14 @@
 #include <QTimer>
 #include <memory>
 #include <optional>
+#include <tuple>
 
 #include "gui/look/color_tokens.h"
 #include "gui/timeline/lanes_image.h"
 #include "gui/timeline/recorded_lanes.h"
 #include "gui/timeline/step_tracks.h"
 #include "gui/timeline/time_axis.h"
+#include "gui/timeline/timeline_elements.h"
 #include "gui/timeline/timeline_state.h"
 #include "gui/view/study_view.h"
 
@@ -65,6 +67,8 @@ class TimelineView : public StudyView {
   [[nodiscard]] const TimelineState& state() const { return state_; }
   [[nodiscard]] TimeWindow window() const { return state_.window(); }
   void setWindow(TimeWindow window);
+  /// A longer axis than the step's own, so that two steps stand one under the other; 0: its own.
+  void setAxis(std::int64_t longest);
   void selectSpan(std::optional<SpanRef> span);
   void selectByIdentity(std::int32_t lane, std::int32_t activity, std::int32_t copy);
   void setRange(std::optional<DraggedRange> range);
@@ -88,6 +92,9 @@ class TimelineView : public StudyView {
   [[nodiscard]] QString rangeText() const;
   [[nodiscard]] QString hoverText() const { return hover_text_; }
   [[nodiscard]] int scroll() const;
+  /// The spans that can be told apart now, with their places; and the place of one of them.
+  [[nodiscard]] const TimelineElements& visibleElements() const;
+  [[nodiscard]] std::optional<QRect> placeOf(SpanRef span) const;
   /// Rows of the focus range: what "copy" copies while there is one. Tab separated, header with units.
   [[nodiscard]] QString rangeTable() const;
   /// Spans of the range, else of the window, as CSV.
@@ -175,6 +182,9 @@ class TimelineView : public StudyView {
   mutable bool image_stale_ = true, overview_stale_ = true;
   mutable QHash<QString, QStaticText> words_;
   mutable std::vector<QImage> track_images_;
+  // Elements, and what they are of.
+  mutable TimelineElements elements_;
+  mutable std::tuple<const StepPicture*, std::int64_t, std::int64_t, int, int, int, int, int, std::size_t> elements_of_{};
   double export_ratio_ = 0;  // pixels per pixel of an exported picture; 0: the screen's
 
   Drag drag_ = Drag::kNone;

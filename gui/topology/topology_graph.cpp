@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "gui/look/figures.h"
+#include "gui/topology/topology_accessible.h"
 #include "gui/topology/topology_paint.h"
 
 namespace cpfit::gui {
@@ -33,6 +34,7 @@ TopologyGraph::TopologyGraph(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
   setAccessibleName(tr("Topology graph"));
+  install_topology_accessibility();
 }
 
 void TopologyGraph::setPicture(std::shared_ptr<const NetworkPicture> picture, const LinkEdits& edits) {
@@ -54,6 +56,7 @@ void TopologyGraph::setPicture(std::shared_ptr<const NetworkPicture> picture, co
 
 void TopologyGraph::lay_out() {
   layout_ = picture_ ? topology_layout(picture_->topology(), open_) : TopologyLayout{};
+  ++layout_number_;
   if (fitted_) fit();
   update();
 }
@@ -61,6 +64,7 @@ void TopologyGraph::lay_out() {
 void TopologyGraph::setShares(std::vector<double> shares, const QString& what) {
   shares_ = std::move(shares);
   shares_name_ = what;
+  ++shares_number_;
   update();
 }
 
@@ -74,7 +78,48 @@ void TopologyGraph::selectLink(std::int32_t link) {
   selected_ = link;
   setAccessibleDescription(link >= 0 ? linkText(link) : QString());
   update();
+  announce_topology(*this);
   emit linkSelected(link);
+}
+
+QString TopologyGraph::sentence() const {
+  if (!picture_) return tr("No cluster is shown");
+  const auto boxes = static_cast<std::int64_t>(layout_.boxes.size()), links = static_cast<std::int64_t>(layout_.edges.size());
+  QString text =
+      tr("%1: %2 boxes, %3 links between them").arg(text_of(picture_->cluster.name), count_text(boxes), count_text(links));
+  if (!picture_->worst.empty()) text += tr("; most used: %1").arg(linkText(picture_->worst.front()));
+  return text;
+}
+
+QString TopologyGraph::boxText(std::int32_t box) const {
+  const TopologyBox& of = layout_.boxes[static_cast<std::size_t>(box)];
+  QString text = text_of(of.title);
+  if (!of.note.empty()) text += QStringLiteral(", ") + text_of(of.note);
+  if (of.vertex < 0 && of.group.level != GroupLevel::kSpines) text += tr(", folded");
+  return text;
+}
+
+QString TopologyGraph::edgeText(std::int32_t edge) const {
+  const std::vector<std::int32_t>& links = layout_.edges[static_cast<std::size_t>(edge)].links;
+  const std::int32_t most = *std::ranges::max_element(links, {}, [this](std::int32_t link) { return share_of(link); });
+  if (links.size() == 1) return linkText(most);
+  return tr("%1 links, most used %2").arg(count_text(static_cast<std::int64_t>(links.size())), linkText(most));
+}
+
+bool TopologyGraph::edgeHolds(std::int32_t edge, std::int32_t link) const {
+  return link >= 0 && std::ranges::find(layout_.edges[static_cast<std::size_t>(edge)].links, link) !=
+                          layout_.edges[static_cast<std::size_t>(edge)].links.end();
+}
+
+const std::vector<TopologyElement>& TopologyGraph::elements() const {
+  const auto of = std::tuple(layout_number_, shares_number_, zoom_, offset_.x(), offset_.y(), width(), height());
+  if (of == elements_of_) return elements_;
+  std::vector<double> shares;
+  for (std::size_t link = 0; picture_ && link < picture_->links.size(); ++link)
+    shares.push_back(share_of(static_cast<std::int32_t>(link)));
+  elements_ = topology_elements(layout_, shares, zoom_, offset_, rect());
+  elements_of_ = of;
+  return elements_;
 }
 
 void TopologyGraph::highlightLinks(std::vector<std::int32_t> links) {

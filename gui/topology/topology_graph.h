@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "gui/topology/network_picture.h"
+#include "gui/topology/topology_elements.h"
 #include "gui/topology/topology_layout.h"
 
 namespace cpfit::gui {
@@ -37,6 +39,15 @@ class TopologyGraph : public QWidget {
   /// The link nearest to a place of the widget within a few pixels; -1: none.
   [[nodiscard]] std::int32_t linkAt(const QPointF& place) const;
   [[nodiscard]] QString linkText(std::int32_t link) const;
+  // For who does not see it.
+  [[nodiscard]] QString sentence() const;
+  [[nodiscard]] QString boxText(std::int32_t box) const;    // "node 3, 8 GPUs, folded"
+  [[nodiscard]] QString edgeText(std::int32_t edge) const;  // of its most used link, and how many they are
+  [[nodiscard]] bool edgeHolds(std::int32_t edge, std::int32_t link) const;
+  /// Boxes and links in sight.
+  [[nodiscard]] const std::vector<TopologyElement>& elements() const;
+  /// Another one after every new layout.
+  [[nodiscard]] std::uint64_t layout_number() const { return layout_number_; }
   [[nodiscard]] QSize sizeHint() const override { return {560, 420}; }
   [[nodiscard]] QSize minimumSizeHint() const override { return {200, 160}; }
 
@@ -74,6 +85,9 @@ class TopologyGraph : public QWidget {
   double zoom_ = 1;
   QPointF offset_, pressed_at_, pressed_offset_;
   bool moved_ = false, fitted_ = true;
+  std::uint64_t layout_number_ = 1, shares_number_ = 1;
+  mutable std::vector<TopologyElement> elements_;
+  mutable std::tuple<std::uint64_t, std::uint64_t, double, double, double, int, int> elements_of_{};
 };
 
 }  // namespace cpfit::gui

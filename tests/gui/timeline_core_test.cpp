@@ -9,6 +9,7 @@
 #include "gui/timeline/recorded_lanes.h"
 #include "gui/timeline/span_search.h"
 #include "gui/timeline/time_axis.h"
+#include "gui/timeline/timeline_elements.h"
 #include "gui/timeline/timeline_layout.h"
 #include "small_step.h"
 
@@ -231,6 +232,32 @@ TEST(TimelineLayouts, RanksInShort) {
   EXPECT_EQ(print_ranks({0, 1, 2, 3}), "0–3");
   EXPECT_EQ(print_ranks({0, 2, 4, 6, 8, 10, 14}), "0, 2, 4 … 14");
   EXPECT_EQ(print_ranks({3, 5}), "3, 5");
+}
+
+TEST(TimelineElements, AreTheSpansThatCanBeToldApartWithTheirPlaces) {
+  const auto picture = test::two_rank_picture();
+  const TimelineLayout layout = timeline_layout(*picture, {}, {});
+  // 460 pixels for 230 us: two a microsecond.
+  const QRect lanes(100, 50, 460, 300);
+  const TimelineElements all = visible_elements(*picture, layout, {0, 230 * test::kMicro}, lanes, 0);
+  ASSERT_EQ(all.elements.size(), 4u) << "of the rank that is shown: two attentions, one message each way";
+  EXPECT_EQ(all.narrower, 0u);
+  EXPECT_EQ(all.elements[0].rect.left(), 100);
+  EXPECT_EQ(all.elements[0].rect.width(), 200);
+  EXPECT_EQ(all.elements[1].rect.left(), 100 + 260);
+  EXPECT_EQ(all.elements[2].rect.left(), 100 + 20);
+  EXPECT_EQ(all.elements[2].rect.width(), 240);
+  EXPECT_GT(all.elements[2].rect.top(), all.elements[0].rect.bottom()) << "another lane";
+  // Cut at the window's edge; what lies outside is none.
+  const TimelineElements part = visible_elements(*picture, layout, {0, 50 * test::kMicro}, lanes, 0);
+  ASSERT_EQ(part.elements.size(), 3u);
+  EXPECT_EQ(part.elements[0].rect, QRect(100, part.elements[0].rect.top(), 460, part.elements[0].rect.height()));
+  // In 8 pixels attentions are 3.5 wide, messages 4.2: what is drawn one by one starts at four.
+  const TimelineElements narrow = visible_elements(*picture, layout, {0, 230 * test::kMicro}, QRect(100, 50, 8, 300), 0);
+  EXPECT_EQ(narrow.elements.size(), 2u);
+  EXPECT_EQ(narrow.narrower, 2u);
+  // Scrolled away.
+  EXPECT_TRUE(visible_elements(*picture, layout, {0, 230 * test::kMicro}, lanes, 1000).elements.empty());
 }
 
 TEST(TimelineHits, SpansAndEdgesWithinReach) {

@@ -165,6 +165,10 @@ TEST_F(TimelineViewTest, HoveringTellsTheFacts) {
 }
 
 TEST_F(TimelineViewTest, AScreenReaderHearsTheChartAndWhatIsCurrent) {
+  // Only what has the focus has a focused child.
+  view.activateWindow();
+  ASSERT_TRUE(QTest::qWaitForWindowActive(&view));
+  view.setFocus();
   QAccessibleInterface* chart = QAccessible::queryAccessibleInterface(&view);
   ASSERT_NE(chart, nullptr);
   EXPECT_EQ(chart->role(), QAccessible::Chart);
@@ -172,11 +176,57 @@ TEST_F(TimelineViewTest, AScreenReaderHearsTheChartAndWhatIsCurrent) {
   EXPECT_TRUE(chart->text(QAccessible::Value).startsWith("Step of 230 µs, 2 ranks, 8 spans"))
       << chart->text(QAccessible::Value).toStdString();
   QTest::mouseClick(&view, Qt::LeftButton, {}, at(50, 0));
-  QAccessibleInterface* current = chart->child(chart->childCount() - 1);
+  QAccessibleInterface* current = chart->focusChild();
   ASSERT_NE(current, nullptr);
   EXPECT_EQ(current->text(QAccessible::Name), view.currentText());
   EXPECT_EQ(chart->text(QAccessible::Description), view.currentText());
   EXPECT_TRUE(current->state().selected);
+  // A row without a span is current, too.
+  view.selectSpan({});
+  QTest::keyClick(&view, Qt::Key_Down);
+  ASSERT_FALSE(view.currentText().isEmpty());
+  EXPECT_EQ(chart->focusChild()->text(QAccessible::Name), view.currentText());
+}
+
+TEST_F(TimelineViewTest, AScreenReaderReachesEverySpanThatCanBeToldApart) {
+  view.activateWindow();
+  ASSERT_TRUE(QTest::qWaitForWindowActive(&view));
+  view.setFocus();
+  QAccessibleInterface* chart = QAccessible::queryAccessibleInterface(&view);
+  std::vector<QAccessibleInterface*> spans;
+  for (int i = 0; i < chart->childCount(); ++i) {
+    QAccessibleInterface* child = chart->child(i);
+    ASSERT_NE(child, nullptr);
+    EXPECT_EQ(chart->indexOfChild(child), i);
+    if (child->role() == QAccessible::ListItem) spans.push_back(child);
+  }
+  // The rank that is shown has two attentions, a message sent and one received.
+  ASSERT_EQ(spans.size(), 4u);
+  for (QAccessibleInterface* span : spans) {
+    EXPECT_TRUE(span->text(QAccessible::Name).startsWith("rank 0")) << span->text(QAccessible::Name).toStdString();
+    EXPECT_TRUE(chart->rect().contains(span->rect()));
+    EXPECT_EQ(chart->childAt(span->rect().center().x(), span->rect().center().y()), span);
+    EXPECT_EQ(span->parent(), chart);
+  }
+  // The first lasts 0-100 of 230 us, the picture's whole width.
+  const QRect lanes = view.geometryOfParts().lanes;
+  EXPECT_NEAR(spans[0]->rect().width(), lanes.width() * 100.0 / 230.0, 2.0);
+  EXPECT_EQ(spans[0]->rect().left(), view.mapToGlobal(lanes.topLeft()).x());
+  EXPECT_EQ(spans[0]->text(QAccessible::Value), QStringLiteral("100 µs"));
+  // Pressing selects.
+  QAccessibleActionInterface* action = spans[1]->actionInterface();
+  ASSERT_NE(action, nullptr);
+  action->doAction(QAccessibleActionInterface::pressAction());
+  ASSERT_TRUE(view.state().selected());
+  EXPECT_EQ(view.state().selected()->span, 1u);
+  EXPECT_TRUE(spans[1]->state().selected);
+  EXPECT_EQ(chart->focusChild(), spans[1]);
+  // Out of sight is no child; another picture makes old ones invalid without harm.
+  view.setWindow({0, 50 * kMicro});
+  EXPECT_TRUE(spans[1]->state().offscreen);
+  view.setPicture(test::two_rank_picture());
+  EXPECT_GT(chart->childCount(), 0);
+  EXPECT_NE(chart->child(chart->childCount() - 1), nullptr);
 }
 
 TEST_F(TimelineViewTest, SpansAsATable) {

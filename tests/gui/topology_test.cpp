@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <QAbstractItemModelTester>
+#include <QAccessible>
 #include <QApplication>
 #include <QComboBox>
 #include <QSignalSpy>
@@ -245,6 +246,33 @@ TEST_F(TopologyViewTest, ALinkIsChosenInTheGraphAndInTheTable) {
   EXPECT_EQ(graph->selectedLink(), -1);
   QTest::keyClick(graph, Qt::Key_Period);
   EXPECT_EQ(graph->selectedLink(), picture->worst.front()) << "the most used first";
+}
+
+TEST_F(TopologyViewTest, AScreenReaderReachesBoxesAndLinksInSight) {
+  TopologyGraph* graph = view.graph();
+  QAccessibleInterface* chart = QAccessible::queryAccessibleInterface(graph);
+  ASSERT_NE(chart, nullptr);
+  EXPECT_EQ(chart->role(), QAccessible::Chart);
+  EXPECT_TRUE(chart->text(QAccessible::Value).contains("most used")) << chart->text(QAccessible::Value).toStdString();
+  std::vector<QAccessibleInterface*> boxes, links;
+  for (int i = 0; i < chart->childCount(); ++i) {
+    QAccessibleInterface* child = chart->child(i);
+    ASSERT_NE(child, nullptr);
+    EXPECT_FALSE(child->text(QAccessible::Name).isEmpty());
+    EXPECT_TRUE(chart->rect().contains(child->rect()));
+    if (child->role() == QAccessible::Graphic) boxes.push_back(child);
+    if (child->role() == QAccessible::ListItem) links.push_back(child);
+  }
+  // The graph is fitted: everything is in sight.
+  EXPECT_EQ(boxes.size(), graph->layout_of_graph().boxes.size());
+  EXPECT_EQ(links.size(), graph->layout_of_graph().edges.size());
+  EXPECT_TRUE(links[0]->text(QAccessible::Name).contains(graph->linkText(picture->worst.front())))
+      << links[0]->text(QAccessible::Name).toStdString();
+  EXPECT_EQ(chart->childAt(boxes[0]->rect().center().x(), boxes[0]->rect().center().y()), boxes[0]);
+  links[0]->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+  EXPECT_EQ(graph->selectedLink(), picture->worst.front());
+  EXPECT_TRUE(links[0]->state().selected);
+  EXPECT_FALSE(links[1]->state().selected);
 }
 
 TEST_F(TopologyViewTest, WheelZoomsAtThePointerAndHomeFits) {
