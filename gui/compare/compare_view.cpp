@@ -6,15 +6,19 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QSplitter>
+#include <QTabWidget>
 #include <QTableWidget>
 #include <QVBoxLayout>
 
+#include "gui/compare/twin_steps.h"
 #include "gui/compare/waterfall_plot.h"
 #include "gui/look/figures.h"
 
 namespace cpfit::gui {
 
 namespace {
+
+constexpr int kSteps = 1;  // tab
 
 QWidget* with_title(const QString& title, QWidget* content) {
   auto* box = new QWidget;
@@ -45,7 +49,8 @@ void fill_sources(QComboBox* box, bool first) {
 
 }  // namespace
 
-CompareView::CompareView(StudyDocument& document, LiveEstimate& live, ResultBook& book, Selection& selection, QWidget* parent)
+CompareView::CompareView(StudyDocument& document, LiveEstimate& live, Jobs& jobs, ResultBook& book, Selection& selection,
+                         QWidget* parent)
     : StudyView(QStringLiteral("compare"), tr("Compare"), parent),
       document_(document),
       live_(live),
@@ -58,6 +63,8 @@ CompareView::CompareView(StudyDocument& document, LiveEstimate& live, ResultBook
       insist_(new QPushButton(tr("Compare all the same"), this)),
       inputs_(new QTableWidget(0, 4, this)),
       inputs_title_(new QLabel(this)),
+      tabs_(new QTabWidget(this)),
+      twin_(new TwinSteps(live, jobs, this)),
       pictures_(new QWidget(this)),
       time_(new WaterfallPlot(WaterfallUnit::kTime, this)),
       memory_(new WaterfallPlot(WaterfallUnit::kMemory, this)) {
@@ -103,9 +110,18 @@ CompareView::CompareView(StudyDocument& document, LiveEstimate& live, ResultBook
   layout->addLayout(head);
   layout->addWidget(headline_);
   layout->addLayout(refused);
-  layout->addWidget(pictures_);
-  layout->addWidget(inputs_title_);
-  layout->addWidget(inputs_, 1);
+  auto* parts = new QWidget(this);
+  auto* parts_layout = new QVBoxLayout(parts);
+  parts_layout->setContentsMargins(0, 4, 0, 0);
+  parts_layout->addWidget(pictures_);
+  parts_layout->addWidget(inputs_title_);
+  parts_layout->addWidget(inputs_, 1);
+  tabs_->addTab(parts, tr("&Parts and inputs"));
+  tabs_->addTab(twin_, tr("Both &steps"));
+  tabs_->setDocumentMode(true);
+  layout->addWidget(tabs_, 1);
+  connect(tabs_, &QTabWidget::currentChanged, this, [this] { tell(); });
+  connect(twin_, &TwinSteps::changed, this, [this] { tell(); });
 
   for (QComboBox* box : {a_, b_}) connect(box, &QComboBox::currentIndexChanged, this, &CompareView::refresh);
   connect(insist_, &QPushButton::clicked, this, [this] {
@@ -233,6 +249,8 @@ void CompareView::refresh() {
   pictures_->setVisible(shown);
   time_->show_rows(shown ? time_waterfall(*a, *b) : std::vector<WaterfallRow>());
   memory_->show_rows(shown ? memory_waterfall(*a, *b) : std::vector<WaterfallRow>());
+  const QString why = refused_ ? tr("These two are no equal comparison.") : headline_->text();
+  twin_->show_sides(shown ? a : std::nullopt, shown ? b : std::nullopt, why);
   inputs_->setVisible(both);
   inputs_title_->setVisible(both);
   if (both) {
@@ -259,11 +277,13 @@ void CompareView::show_inputs(const std::vector<InputDifference>& found) {
 
 QString CompareView::summary() const {
   QString text = headline_->text();
+  if (tabs_->currentIndex() == kSteps && twin_->is_complete()) text += QLatin1Char(' ') + twin_->sentence();
   if (refused_) text += QLatin1Char(' ') + refusal_->text().replace(QLatin1Char('\n'), QStringLiteral("; "));
   return text;
 }
 
 QString CompareView::csv() const {
+  if (tabs_->currentIndex() == kSteps) return twin_->csv();
   const auto [a, b] = sides();
   if (!a || !b) return {};
   QString text = QStringLiteral("kind,name,a,b,difference,unit\n");
@@ -295,7 +315,8 @@ QString CompareView::command() const {
   Design left = document_.design(), right = left;
   left.recipe = a->design.recipe;
   right.recipe = b->design.recipe;
-  return simulate_command(document_.path(), left) + QStringLiteral(" && ") + simulate_command(document_.path(), right);
+  const QString how = tabs_->currentIndex() == kSteps ? QStringLiteral(" --fidelity timeline") : QString();
+  return simulate_command(document_.path(), left, how) + QStringLiteral(" && ") + simulate_command(document_.path(), right, how);
 }
 
 }  // namespace cpfit::gui

@@ -12,9 +12,11 @@ class QComboBox;
 class QLabel;
 class QPushButton;
 class QTableWidget;
+class QTabWidget;
 
 namespace cpfit::gui {
 
+class TwinSteps;
 class WaterfallPlot;
 
 /// Whom a side can be.
@@ -24,7 +26,8 @@ class CompareView : public StudyView {
   Q_OBJECT
  public:
   /// `book`: whose chosen rows can be sides.
-  CompareView(StudyDocument& document, LiveEstimate& live, ResultBook& book, Selection& selection, QWidget* parent = nullptr);
+  CompareView(StudyDocument& document, LiveEstimate& live, Jobs& jobs, ResultBook& book, Selection& selection,
+              QWidget* parent = nullptr);
   [[nodiscard]] QString summary() const override;
   [[nodiscard]] QString csv() const override;
   [[nodiscard]] QString command() const override;
@@ -34,6 +37,8 @@ class CompareView : public StudyView {
   [[nodiscard]] WaterfallPlot* time() const { return time_; }
   [[nodiscard]] WaterfallPlot* memory() const { return memory_; }
   [[nodiscard]] QPushButton* all_the_same() const { return insist_; }
+  [[nodiscard]] QTabWidget* tabs() const { return tabs_; }  // what the difference is made of; the two steps
+  [[nodiscard]] TwinSteps* twin() const { return twin_; }
   [[nodiscard]] bool is_refused() const { return refused_; }
 
  private:
@@ -53,6 +58,8 @@ class CompareView : public StudyView {
   QPushButton* insist_;
   QTableWidget* inputs_;
   QLabel* inputs_title_;
+  QTabWidget* tabs_;
+  TwinSteps* twin_;
   QWidget* pictures_;
   WaterfallPlot* time_;
   WaterfallPlot* memory_;

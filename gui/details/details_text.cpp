@@ -43,7 +43,7 @@ QString time_table(const Candidate& screen, const Candidate* timeline) {
   for (std::size_t i = 0; i < now.size(); ++i) {
     if (now[i].second.value() <= 0.0 && closed[i].second.value() <= 0.0) continue;
     rows += QStringLiteral("<tr>") + cell(tr(now[i].first), false) + cell(time_text(now[i].second), true) +
-            cell(share_text(now[i].second / shown.time.step()), true) +
+            cell(share_text(now[i].second / shown.time.step()).toHtmlEscaped(), true) +
             (timeline != nullptr ? cell(time_text(closed[i].second), true) : QString()) + QStringLiteral("</tr>");
   }
   rows += QStringLiteral("<tr>") + cell(QStringLiteral("<b>%1</b>").arg(tr("step")), false) +
@@ -69,7 +69,7 @@ QString tensor_text(const StageLedger& ledger, const SelectedTensor& tensor) {
   return QStringLiteral("<p><b>%1</b></p>")
       .arg(tr("Stage %1: %2 hold %3 at the peak, %4 of the stage.")
                .arg(tensor.stage)
-               .arg(tensor.component.toHtmlEscaped(), bytes_text(component), share_text(share)));
+               .arg(tensor.component.toHtmlEscaped(), bytes_text(component), share_text(share).toHtmlEscaped()));
 }
 
 QString link_text(const SimulatedStep& step, const SelectedLink& link) {
@@ -78,7 +78,7 @@ QString link_text(const SimulatedStep& step, const SelectedLink& link) {
     return QStringLiteral("<p><b>%1</b></p>")
         .arg(tr("%1 → %2 carries %3 per step and is busy for %4, %5 of it.")
                  .arg(link.from.toHtmlEscaped(), link.to.toHtmlEscaped(), bytes_text(load.bytes), time_text(load.busy),
-                      share_text(load.busy / step.now.candidate.time.step())));
+                      share_text(load.busy / step.now.candidate.time.step()).toHtmlEscaped()));
   }
   return QStringLiteral("<p><b>%1</b></p>")
       .arg(tr("%1 → %2 carries nothing of the simulated ranks.").arg(link.from.toHtmlEscaped(), link.to.toHtmlEscaped()));
@@ -140,10 +140,10 @@ QString details_html(const DetailsInput& input) {
     html += QStringLiteral("<p>%1</p>")
                 .arg(tr("Step = compute + exposed + bubble + launch + optimizer + other, on the rank that ends last. MFU %1 "
                         "counts attention causal half and the head, HFU %2 adds what is recomputed.")
-                         .arg(share_text(screen.mfu), share_text(screen.hfu)));
+                         .arg(share_text(screen.mfu).toHtmlEscaped(), share_text(screen.hfu).toHtmlEscaped()));
     html += QStringLiteral("<p>%1</p>")
                 .arg(tr("◐ Rates are fitted surfaces with a residual of %1 for this step%2.")
-                         .arg(share_text(static_cast<double>(screen.relative_sigma)),
+                         .arg(share_text(static_cast<double>(screen.relative_sigma)).toHtmlEscaped(),
                               screen.in_range ? QString() : tr(", outside the measured range for some operators")));
   }
   return html;

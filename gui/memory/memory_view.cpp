@@ -125,6 +125,7 @@ MemoryView::MemoryView(StudyDocument& document, LiveEstimate& live, Selection& s
   });
   connect(&live_, &LiveEstimate::estimate_changed, this, &MemoryView::refresh);
   connect(&live_, &LiveEstimate::all_variations_changed, this, &MemoryView::refresh_free);
+  connect(&document_, &StudyDocument::locks_changed, this, &MemoryView::refresh_free);
   connect(&document_, &StudyDocument::opened_changed, this, [this] { stage_was_chosen_ = false; });
 }
 
@@ -191,7 +192,9 @@ void MemoryView::refresh_tree() {
 void MemoryView::refresh_free() {
   std::map<std::string, std::vector<Variation>> variations;
   for (const Parameter& parameter : parameters()) {
-    if (parameter.strip) variations[std::string(parameter.key)] = live_.variations(std::string(parameter.key));
+    // What is locked is not proposed.
+    if (parameter.strip && !document_.locks().contains(parameter.key))
+      variations[std::string(parameter.key)] = live_.variations(std::string(parameter.key));
   }
   changes_->set_changes(freeing_changes(live_.now(), variations));
   const bool none = changes_->changes().empty();

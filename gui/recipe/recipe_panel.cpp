@@ -52,6 +52,7 @@ RecipePanel::RecipePanel(StudyDocument& document, LiveEstimate& live, Selection&
     }
   });
   connect(&document_, &StudyDocument::derived_changed, this, &RecipePanel::refresh);
+  connect(&document_, &StudyDocument::locks_changed, this, &RecipePanel::refresh);
   connect(&selection_, &Selection::changed, this, [this](const Selected& before, const QObject* origin) {
     if (origin == this || selection_.now().parameter.isEmpty() || selection_.now().parameter == before.parameter) return;
     go_to(to_std(selection_.now().parameter));
@@ -75,7 +76,8 @@ void RecipePanel::build() {
     rows_[key] = row;
     column->addWidget(row);
     connect(row, &RecipeRow::entered, this, [this, key](const QString& value, int gesture) { enter(key, value, gesture); });
-    connect(row, &RecipeRow::reset_asked, this, [this, key] { document_.reset_value(key); });
+    connect(row, &RecipeRow::reset_asked, this, [this, key] { (void)document_.reset_value(key); });
+    connect(row, &RecipeRow::lock_asked, this, [this, key](bool locked) { document_.set_locked(key, locked); });
     connect(row, &RecipeRow::derived_asked, this, [this, key] {
       document_.set_derived(key);
       refresh();
@@ -99,7 +101,7 @@ void RecipePanel::build() {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(scroll_);
-  setMinimumWidth(330);
+  setMinimumWidth(358);
 }
 
 RecipeRow* RecipePanel::row(const std::string& key) const {
@@ -141,9 +143,11 @@ void RecipePanel::refresh() {
     const std::string value = value_of(design, key);
     row->show_value(text_of(value), value != value_of(document_.opened(), key), text_of(idle_reason(design, key)));
     row->set_derived(document_.derived() == key);
+    row->set_locked(document_.locks().contains(key));
     const auto rule = rules.find(key);
     QStringList legal;
-    if (rule != rules.end()) {
+    // Of a value that is held no other is proposed.
+    if (rule != rules.end() && !document_.locks().contains(key)) {
       for (const std::string& near : nearest_legal(live_.variations(key))) legal.append(text_of(near));
     }
     row->show_trouble(rule == rules.end() ? QString() : rule->second, legal);
@@ -166,12 +170,13 @@ QString RecipePanel::summary() const {
 
 QString RecipePanel::csv() const {
   if (!document_.is_open()) return {};
-  QString text = tr("parameter,value,unit,source") + QLatin1Char('\n');
+  QString text = tr("parameter,value,unit,source,locked") + QLatin1Char('\n');
   for (const Parameter& parameter : parameters()) {
     const std::string value = value_of(document_.design(), parameter.key);
     text += csv_field(text_of(parameter.key)) + QLatin1Char(',') + csv_field(text_of(value)) + QLatin1Char(',') +
             text_of(parameter.unit) + QLatin1Char(',') +
-            (value == value_of(document_.opened(), parameter.key) ? tr("scenario") : tr("edited")) + QLatin1Char('\n');
+            (value == value_of(document_.opened(), parameter.key) ? tr("scenario") : tr("edited")) + QLatin1Char(',') +
+            (document_.locks().contains(parameter.key) ? tr("locked") : QString()) + QLatin1Char('\n');
   }
   return text;
 }

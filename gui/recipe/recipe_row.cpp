@@ -11,13 +11,15 @@
 #include <QVBoxLayout>
 
 #include "gui/look/figures.h"
+#include "gui/recipe/lock_button.h"
 #include "gui/recipe/sensitivity_strip.h"
+#include "gui/study/locks.h"
 
 namespace cpfit::gui {
 
 namespace {
 
-constexpr int kNameWidth = 126, kBoxWidth = 104;
+constexpr int kNameWidth = 116, kBoxWidth = 94;
 
 }  // namespace
 
@@ -36,7 +38,7 @@ RecipeRow::RecipeRow(const Parameter& parameter, QWidget* parent)
   name_->installEventFilter(this);
   auto* top = new QHBoxLayout;
   top->setContentsMargins(0, 0, 0, 0);
-  top->setSpacing(6);
+  top->setSpacing(4);
   top->addWidget(name_);
   if (parameter.strip) {
     strip_ = new SensitivityStrip(label, this);
@@ -85,7 +87,14 @@ RecipeRow::RecipeRow(const Parameter& parameter, QWidget* parent)
     });
     top->addWidget(line_);
   }
-  mark_->setFixedWidth(14);
+  if (is_lockable(parameter.key)) {
+    lock_ = new LockButton(label, this);
+    connect(lock_, &QToolButton::clicked, this, &RecipeRow::lock_asked);
+    top->addWidget(lock_);
+  } else {
+    top->addSpacing(LockButton::kWidth + top->spacing());  // boxes stand one under the other
+  }
+  mark_->setFixedWidth(12);
   mark_->setAlignment(Qt::AlignCenter);
   top->addWidget(mark_);
   rule_->setWordWrap(true);
@@ -131,6 +140,7 @@ void RecipeRow::show_value(const QString& value, bool edited, const QString& idl
   for (QWidget* widget : std::initializer_list<QWidget*>{strip_, line_, combo_}) {
     if (widget == nullptr) continue;
     widget->setEnabled(idle.isEmpty());
+    if (widget == line_) line_->setReadOnly(false);
     if (!idle.isEmpty())
       widget->setToolTip(tr("Not now: %1").arg(idle));
     else if (widget != strip_)
@@ -152,9 +162,25 @@ void RecipeRow::set_variations(const std::vector<Variation>& variations) {
 void RecipeRow::set_derived(bool derived) {
   if (derive_ == nullptr) return;
   derive_->setChecked(derived);
+  derive_->setEnabled(true);
+  derive_->setToolTip(tr("%1 follows from the other sizes, so that all GPUs are used").arg(text_of(parameter_.label)));
   line_->setReadOnly(derived);
   strip_->setEnabled(!derived);
   if (derived) line_->setToolTip(tr("Follows from the other sizes; press = at another size to turn this one"));
+}
+
+void RecipeRow::set_locked(bool locked) {
+  if (lock_ == nullptr) return;
+  lock_->set_locked(locked);
+  if (!locked) return;
+  const QString why = tr("%1 is locked: unlock it to turn it").arg(text_of(parameter_.label));
+  if (derive_ != nullptr) derive_->setEnabled(false);
+  if (strip_ != nullptr) strip_->setEnabled(false);
+  if (combo_ != nullptr) combo_->setEnabled(false);
+  if (line_ != nullptr) line_->setReadOnly(true);
+  for (QWidget* widget : std::initializer_list<QWidget*>{strip_, line_, combo_, derive_}) {
+    if (widget != nullptr) widget->setToolTip(why);
+  }
 }
 
 void RecipeRow::show_trouble(const QString& rule, const QStringList& legal) {

@@ -17,6 +17,7 @@ class QToolButton;
 
 namespace cpfit::gui {
 
+class LockButton;
 class SensitivityStrip;
 
 class RecipeRow : public QWidget {
@@ -30,16 +31,20 @@ class RecipeRow : public QWidget {
   void set_choices(const std::vector<std::string>& values);
   void set_variations(const std::vector<Variation>& variations);
   void set_derived(bool derived);
+  /// While it is locked the value cannot be turned; call after show_value and set_derived.
+  void set_locked(bool locked);
   /// A rule that the value breaks, with the values that would keep it; empty rule: none.
   void show_trouble(const QString& rule, const QStringList& legal);
   [[nodiscard]] QString trouble() const;
   [[nodiscard]] SensitivityStrip* strip() const { return strip_; }
+  [[nodiscard]] LockButton* lock() const { return lock_; }  // null: what is asked is not searched
   void focus_box();
 
  signals:
   void entered(const QString& value, int gesture);
   void reset_asked();
   void derived_asked();
+  void lock_asked(bool locked);
   void refused(const QString& why);
 
  protected:
@@ -54,6 +59,7 @@ class RecipeRow : public QWidget {
   QLineEdit* line_ = nullptr;
   QComboBox* combo_ = nullptr;
   QToolButton* derive_ = nullptr;
+  LockButton* lock_ = nullptr;
   QWidget* trouble_;
   QLabel* rule_;
   QHBoxLayout* buttons_;

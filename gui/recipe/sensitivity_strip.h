@@ -17,7 +17,7 @@ class SensitivityStrip : public QWidget {
   void set_variations(std::vector<Variation> variations);
   [[nodiscard]] const std::vector<Variation>& variations() const { return variations_; }
   [[nodiscard]] QSize sizeHint() const override { return {130, 26}; }
-  [[nodiscard]] QSize minimumSizeHint() const override { return {60, 24}; }
+  [[nodiscard]] QSize minimumSizeHint() const override { return {44, 24}; }
 
  signals:
   /// `gesture` is the same for all moves of one drag, and new for each key.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gui/look/figures.h"
+#include "model/quantity/percent.h"
 
 namespace cpfit::gui {
 
@@ -124,7 +125,7 @@ std::vector<VerdictCell> verdict_cells(const Estimate& estimate, const Shown& sh
     }
     ring.tone = share > estimate.design.scenario->requirements.exposed_budget_share ? Tone::kWarn : Tone::kGood;
     ring.tip = tr("Exposed for %1 of the step, budget %2. %3 sent per layer and rank.")
-                   .arg(share_text(share), share_text(estimate.design.scenario->requirements.exposed_budget_share),
+                   .arg(share_text(share), text_of(given_share_text(estimate.design.scenario->requirements.exposed_budget_share)),
                         bytes_text(c.cp.bytes_sent_per_layer)) +
                (c.cp.crosses_node ? tr(" The ring leaves the node.") : QString());
   }

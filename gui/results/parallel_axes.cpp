@@ -1,10 +1,28 @@
 #include "gui/results/parallel_axes.h"
 
+#include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 namespace cpfit::gui {
+
+namespace {
+
+/// Room at the foot of a logarithmic axis for those that are zero.
+constexpr double kZeroRoom = 0.08;
+double foot_of(const ParallelAxis& axis) { return axis.low > 0.0 ? 0.0 : kZeroRoom; }
+
+double least_above_zero(const ResultSet& set, const std::vector<std::uint32_t>& rows, const ParallelAxis& axis) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::uint32_t row : rows) {
+    const double value = set.columns[axis.field].values[row];
+    if (value > 0.0) least = std::min(least, value);
+  }
+  return least;
+}
+
+}  // namespace
 
 std::vector<ParallelAxis> parallel_axes(const ResultSet& set, const std::vector<std::uint32_t>& rows,
                                         const std::vector<std::size_t>& fields) {
@@ -32,12 +50,36 @@ std::vector<ParallelAxis> parallel_axes(const ResultSet& set, const std::vector<
   return axes;
 }
 
+QString why_not_logarithmic(const ResultSet& set, const std::vector<std::uint32_t>& rows, const ParallelAxis& axis) {
+  if (!axis.stops.empty()) return QCoreApplication::translate("Results", "its values stand at equal distances");
+  if (axis.low < 0.0) return QCoreApplication::translate("Results", "it holds figures below zero");
+  if (!(least_above_zero(set, rows, axis) < axis.high))
+    return QCoreApplication::translate("Results", "it holds one figure above zero only");
+  return {};
+}
+
+void set_logarithmic(const ResultSet& set, const std::vector<std::uint32_t>& rows, bool on, ParallelAxis& axis) {
+  axis.logarithmic = on && why_not_logarithmic(set, rows, axis).isEmpty();
+  axis.least = axis.logarithmic ? least_above_zero(set, rows, axis) : 0.0;
+}
+
+double value_at(const ParallelAxis& axis, double place) {
+  const double share = axis.flipped ? 1.0 - place : place;
+  if (!axis.logarithmic) return axis.low + share * (axis.high - axis.low);
+  const double foot = foot_of(axis);
+  if (share < foot) return share < foot / 2 ? 0.0 : axis.least;
+  return axis.least * std::pow(axis.high / axis.least, (share - foot) / (1.0 - foot));
+}
+
 double place_of(const ParallelAxis& axis, double value) {
   double place = 0.5;
   if (!axis.stops.empty()) {
     const auto at = std::ranges::lower_bound(axis.stops, value);
     const auto index = static_cast<double>(at - axis.stops.begin());
     place = axis.stops.size() > 1 ? index / static_cast<double>(axis.stops.size() - 1) : 0.5;
+  } else if (axis.logarithmic) {
+    const double foot = foot_of(axis);
+    place = value <= 0.0 ? 0.0 : foot + (1.0 - foot) * std::log(value / axis.least) / std::log(axis.high / axis.least);
   } else if (axis.high > axis.low) {
     place = (value - axis.low) / (axis.high - axis.low);
   }
@@ -62,14 +104,10 @@ FilterTerm brush_between(const ResultSet& set, const ParallelAxis& axis, double 
     if (term.values.empty() && term.words.isEmpty()) term.low = std::numeric_limits<double>::infinity();
     return term;
   }
-  const auto value_at = [&](double place) {
-    const double share = axis.flipped ? 1.0 - place : place;
-    return axis.low + share * (axis.high - axis.low);
-  };
-  const double a = value_at(low), b = value_at(high);
+  const double a = value_at(axis, std::clamp(low, 0.0, 1.0)), b = value_at(axis, std::clamp(high, 0.0, 1.0));
   // The ends of an axis are open: rounding must not lose the outermost rows.
   const double least = std::min(a, b), most = std::max(a, b);
-  const double slack = (axis.high - axis.low) * 1e-9;
+  const double slack = axis.logarithmic ? std::max(axis.least * 1e-9, axis.high * 1e-12) : (axis.high - axis.low) * 1e-9;
   if (least > axis.low + slack) term.low = least;
   if (most < axis.high - slack) term.high = most;
   return term;

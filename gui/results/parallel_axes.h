@@ -15,6 +15,8 @@ struct ParallelAxis {
   bool flipped = false;
   std::vector<double> stops;  // few distinct values stand at equal distances; empty: a scale from low to high
   double low = 0, high = 1;   // of a scale
+  bool logarithmic = false;   // of a scale; see set_logarithmic
+  double least = 0;           // of a logarithmic one: the least figure above zero; zero itself stands apart at the foot
   friend bool operator==(const ParallelAxis&, const ParallelAxis&) = default;
 };
 
@@ -22,8 +24,15 @@ struct ParallelAxis {
 [[nodiscard]] std::vector<ParallelAxis> parallel_axes(const ResultSet& set, const std::vector<std::uint32_t>& rows,
                                                       const std::vector<std::size_t>& fields);
 
+/// Why an axis cannot be logarithmic: its stops stand at equal distances, or figures are below zero; empty: it can.
+[[nodiscard]] QString why_not_logarithmic(const ResultSet& set, const std::vector<std::uint32_t>& rows, const ParallelAxis& axis);
+/// Equal factors at equal distances, where that can be.
+void set_logarithmic(const ResultSet& set, const std::vector<std::uint32_t>& rows, bool on, ParallelAxis& axis);
+
 /// 0 at the foot, 1 at the head.
 [[nodiscard]] double place_of(const ParallelAxis& axis, double value);
+/// The figure at a place of a scale.
+[[nodiscard]] double value_at(const ParallelAxis& axis, double place);
 
 /// The term that keeps what lies between two places of the axis, in either order; stops within it as values. Nothing between two
 /// stops is a term that nothing passes.

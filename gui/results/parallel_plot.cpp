@@ -1,7 +1,9 @@
 #include "gui/results/parallel_plot.h"
 
 #include <QAccessible>
+#include <QContextMenuEvent>
 #include <QHelpEvent>
+#include <QMenu>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPainterPath>
@@ -57,7 +59,11 @@ void ParallelPlot::lay_out() {
     const auto at = std::ranges::find(ranks_, axis.field);
     return at == ranks_.end() ? static_cast<std::ptrdiff_t>(result_fields().size() + axis.field) : at - ranks_.begin();
   });
-  for (ParallelAxis& axis : axes_) axis.flipped = std::ranges::find(flipped_, axis.field) != flipped_.end();
+  for (ParallelAxis& axis : axes_) {
+    axis.flipped = std::ranges::find(flipped_, axis.field) != flipped_.end();
+    const bool logarithmic = std::ranges::find(logarithmic_, axis.field) != logarithmic_.end();
+    set_logarithmic(*book_.set(), book_.rows().considered, logarithmic, axis);
+  }
   focus_ = axes_.empty() ? 0 : std::min(focus_, axes_.size() - 1);
   refold();
 }
@@ -153,9 +159,7 @@ void ParallelPlot::mouseReleaseEvent(QMouseEvent* event) {
   if (was == Drag::kNone || dragged_ >= axes_.size()) return;
   if (was == Drag::kBrush) {
     if (std::abs(now_.y() - pressed_.y()) <= kClick) {
-      ResultFilter filter = book_.filter();
-      clear_brush(filter, axes_[dragged_].field);
-      book_.set_filter(filter);
+      keep_all(dragged_);
     }
   } else if (std::abs(now_.x() - pressed_.x()) > kClick) {
     std::size_t target = 0;
@@ -177,8 +181,79 @@ void ParallelPlot::mouseDoubleClickEvent(QMouseEvent* event) {
   const auto axis = axis_at(event->position().x());
   if (!axis || event->position().y() >= plot_area().top() - 6) return;
   focus_ = *axis;
-  QKeyEvent flip(QEvent::KeyPress, Qt::Key_F, Qt::NoModifier);
-  keyPressEvent(&flip);
+  flip(focus_);
+  announce_axis();
+}
+
+void ParallelPlot::flip(std::size_t axis) {
+  const std::size_t field = axes_[axis].field;
+  if (std::erase(flipped_, field) == 0) flipped_.push_back(field);
+  axes_[axis].flipped = !axes_[axis].flipped;
+  refold();
+}
+
+void ParallelPlot::toggle_logarithmic(std::size_t axis) {
+  const std::size_t field = axes_[axis].field;
+  const QString why = why_not_logarithmic(*book_.set(), book_.rows().considered, axes_[axis]);
+  if (!why.isEmpty()) {
+    emit said(tr("%1 cannot be logarithmic: %2").arg(text_of(result_fields()[field].label), why));
+    return;
+  }
+  if (std::erase(logarithmic_, field) == 0) logarithmic_.push_back(field);
+  set_logarithmic(*book_.set(), book_.rows().considered, !axes_[axis].logarithmic, axes_[axis]);
+  refold();
+}
+
+void ParallelPlot::keep_all(std::size_t axis) {
+  ResultFilter filter = book_.filter();
+  clear_brush(filter, axes_[axis].field);
+  book_.set_filter(filter);
+}
+
+QStringList ParallelPlot::logarithmic_fields() const {
+  QStringList keys;
+  for (const std::size_t field : logarithmic_) keys.append(text_of(result_fields()[field].key));
+  return keys;
+}
+
+void ParallelPlot::set_logarithmic_fields(const QStringList& keys) {
+  logarithmic_.clear();
+  for (std::size_t field = 0; field < result_fields().size(); ++field) {
+    if (keys.contains(text_of(result_fields()[field].key))) logarithmic_.push_back(field);
+  }
+  lay_out();
+}
+
+std::unique_ptr<QMenu> ParallelPlot::menu_of(std::size_t axis) {
+  auto menu = std::make_unique<QMenu>(this);
+  const auto add = [&](const QString& text, void (ParallelPlot::*run)(std::size_t)) {
+    QAction* action = menu->addAction(text);
+    connect(action, &QAction::triggered, this, [this, axis, run] {
+      (this->*run)(axis);
+      announce_axis();
+    });
+    return action;
+  };
+  QAction* logarithmic = add(tr("&Logarithmic\tL"), &ParallelPlot::toggle_logarithmic);
+  logarithmic->setCheckable(true);
+  logarithmic->setChecked(axes_[axis].logarithmic);
+  if (const QString why = why_not_logarithmic(*book_.set(), book_.rows().considered, axes_[axis]); !why.isEmpty()) {
+    logarithmic->setEnabled(false);
+    logarithmic->setText(tr("&Logarithmic: %1").arg(why));
+  }
+  QAction* turned = add(tr("&Turn over\tF"), &ParallelPlot::flip);
+  turned->setCheckable(true);
+  turned->setChecked(axes_[axis].flipped);
+  add(tr("&Keep all\tDelete"), &ParallelPlot::keep_all);
+  return menu;
+}
+
+void ParallelPlot::contextMenuEvent(QContextMenuEvent* event) {
+  const auto axis = axis_at(event->pos().x());
+  if (!axis || !book_.set()) return;
+  focus_ = *axis;
+  update();
+  menu_of(*axis)->exec(event->globalPos());
 }
 
 void ParallelPlot::announce_axis() {
@@ -189,6 +264,7 @@ void ParallelPlot::announce_axis() {
   for (const FilterTerm& term : book_.filter().terms) {
     if (term.brushed && term.field == axis.field) text += tr(", kept: %1").arg(text_of_term(term));
   }
+  if (axis.logarithmic) text += tr(", logarithmic");
   if (low > high) text += tr(", all kept");
   setAccessibleDescription(text);
   QAccessibleEvent changed(this, QAccessible::DescriptionChanged);
@@ -229,22 +305,24 @@ void ParallelPlot::keyPressEvent(QKeyEvent* event) {
       break;
     }
     case Qt::Key_F: {
-      if (const auto at = std::ranges::find(flipped_, axis.field); at != flipped_.end())
-        flipped_.erase(at);
-      else
-        flipped_.push_back(axis.field);
-      axes_[focus_].flipped = !axis.flipped;
-      refold();
+      flip(focus_);
       break;
     }
+    case Qt::Key_L:
+      toggle_logarithmic(focus_);
+      break;
+    case Qt::Key_Menu:
+      menu_of(focus_)->exec(mapToGlobal(QPointF(axis_x(focus_), plot_area().top()).toPoint()));
+      break;
     case Qt::Key_Delete:
     case Qt::Key_Backspace:
     case Qt::Key_Home: {
+      if (event->key() != Qt::Key_Home) {
+        keep_all(focus_);
+        break;
+      }
       ResultFilter filter = book_.filter();
-      if (event->key() == Qt::Key_Home)
-        std::erase_if(filter.terms, [](const FilterTerm& term) { return term.brushed; });
-      else
-        clear_brush(filter, axis.field);
+      std::erase_if(filter.terms, [](const FilterTerm& term) { return term.brushed; });
       book_.set_filter(filter);
       break;
     }
@@ -263,7 +341,7 @@ bool ParallelPlot::event(QEvent* event) {
       QToolTip::showText(help->globalPos(),
                          tr("%1: %2.\nDrag along it keeps what passes there, a click keeps all. Drag the title to move the axis, "
                             "double-click it to turn it over.\nKeys: left and right choose an axis, up and down move the upper "
-                            "edge, with Shift the lower one, F turns over, Delete keeps all.")
+                            "edge, with Shift the lower one, F turns over, L makes it logarithmic, Delete keeps all.")
                              .arg(header_text(field), text_of(field.help)),
                          this);
     } else {
@@ -370,7 +448,10 @@ void ParallelPlot::paint_axis(QPainter& painter, std::size_t index) const {
   font.setPointSizeF(font.pointSizeF() * 0.88);
   painter.setFont(font);
   painter.setPen(t.muted);
-  if (!field.unit.empty()) centered(4 + line, text_of(field.unit));
+  QStringList below;
+  if (!field.unit.empty()) below.append(text_of(field.unit));
+  if (axis.logarithmic) below.append(tr("log"));
+  if (!below.isEmpty()) centered(4 + line, below.join(QStringLiteral(", ")));
   const QFontMetricsF small(font);
   const auto label = [&](double place, const QString& text) {
     const double y = place_y(place);
@@ -392,8 +473,10 @@ void ParallelPlot::paint_axis(QPainter& painter, std::size_t index) const {
     for (std::size_t i = 0; i < axis.stops.size(); i += every)
       label(place_of(axis, axis.stops[i]), figure_text(column, field, axis.stops[i]));
   } else {
-    for (const double value : {axis.low, (axis.low + axis.high) / 2, axis.high})
-      label(place_of(axis, value), figure_text(column, field, value));
+    std::vector<double> values = {axis.low, (axis.low + axis.high) / 2, axis.high};
+    if (axis.logarithmic) values = {axis.least, std::sqrt(axis.least * axis.high), axis.high};
+    if (axis.logarithmic && axis.low <= 0.0) values.push_back(0.0);
+    for (const double value : values) label(place_of(axis, value), figure_text(column, field, value));
   }
 }
 

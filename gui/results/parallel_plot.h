@@ -1,13 +1,18 @@
 // Parallel coordinates: an axis per field that varies, a line per recipe, coloured by a result. Drag along an axis keeps what
-// passes there, several axes combine; a click on an axis takes its brush away; drag a title to reorder, double-click it to flip.
+// passes there, several axes combine; a click on an axis takes its brush away; drag a title to reorder, double-click it to flip;
+// L or the menu of an axis makes it logarithmic.
 #pragma once
 
+#include <QStringList>
 #include <QWidget>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "gui/results/parallel_axes.h"
 #include "gui/results/result_book.h"
+
+class QMenu;
 
 namespace cpfit::gui {
 
@@ -26,6 +31,14 @@ class ParallelPlot : public QWidget {
   /// The fields that have an axis where they vary: those the table shows.
   void set_fields(std::vector<std::size_t> fields);
   [[nodiscard]] std::size_t focused_axis() const { return focus_; }
+  /// Fields whose axis is logarithmic where it can be, by key; stay through every new search.
+  [[nodiscard]] QStringList logarithmic_fields() const;
+  void set_logarithmic_fields(const QStringList& keys);
+  /// What can be done with an axis.
+  [[nodiscard]] std::unique_ptr<QMenu> menu_of(std::size_t axis);
+
+ signals:
+  void said(const QString& sentence);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -34,6 +47,7 @@ class ParallelPlot : public QWidget {
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   bool event(QEvent* event) override;
 
  private:
@@ -41,6 +55,9 @@ class ParallelPlot : public QWidget {
   void refold();
   void brush(std::size_t axis, double from, double to);
   void announce_axis();
+  void flip(std::size_t axis);
+  void toggle_logarithmic(std::size_t axis);
+  void keep_all(std::size_t axis);
   [[nodiscard]] QRectF plot_area() const;
   [[nodiscard]] double share_at(double y) const;
   [[nodiscard]] std::optional<std::size_t> axis_at(double x) const;
@@ -54,7 +71,7 @@ class ParallelPlot : public QWidget {
   Selection& selection_;
   std::vector<ParallelAxis> axes_;
   std::vector<std::size_t> ranks_;  // fields in the order a person put them; others follow
-  std::vector<std::size_t> flipped_, fields_;
+  std::vector<std::size_t> flipped_, logarithmic_, fields_;
   std::vector<std::vector<LineBundle>> behind_, front_;  // (axes - 1)
   std::size_t color_;
   std::size_t focus_ = 0;

@@ -126,6 +126,7 @@ ResultsView::ResultsView(StudyDocument& document, LiveEstimate& live, Jobs& jobs
   layout->addWidget(split_, 1);
   layout->addWidget(sentence_);
 
+  connect(parallel_, &ParallelPlot::said, this, [this](const QString& sentence) { emit said(sentence, true); });
   connect(bar_, &FilterBar::said, this, [this](const QString& sentence) { emit said(sentence, true); });
   connect(speeds_, &QComboBox::currentIndexChanged, this, [this] {
     book_->set_speed_field(speeds_->currentData().toULongLong());

@@ -13,6 +13,7 @@
 #include <QVBoxLayout>
 
 #include "gui/look/figures.h"
+#include "gui/study/recipe_values.h"
 
 namespace cpfit::gui {
 
@@ -39,6 +40,7 @@ SweepDialog::SweepDialog(StudyDocument& document, LiveEstimate& live, Jobs& jobs
       database_(database),
       sweep_(sweep),
       question_(new QLabel(this)),
+      locked_(new QLabel(this)),
       table_(new QWidget(this)),
       file_(new QLineEdit(this)),
       closer_(new QCheckBox(tr("Find the &crossover and simulate the best on the timeline, too"), this)),
@@ -71,6 +73,8 @@ SweepDialog::SweepDialog(StudyDocument& document, LiveEstimate& live, Jobs& jobs
   closer_->setChecked(true);
   closer_->setToolTip(tr("As `cpfit plan` does; takes a few seconds more after the search"));
 
+  locked_->setWordWrap(true);
+  locked_->setAccessibleName(tr("What is locked"));
   estimate_->setWordWrap(true);
   estimate_->setMinimumHeight(2 * fontMetrics().lineSpacing());
   estimate_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
@@ -93,6 +97,7 @@ SweepDialog::SweepDialog(StudyDocument& document, LiveEstimate& live, Jobs& jobs
   layout->addWidget(question_);
   layout->addWidget(help);
   layout->addWidget(table_);
+  layout->addWidget(locked_);
   layout->addLayout(line);
   layout->addWidget(closer_);
   layout->addWidget(estimate_);
@@ -119,6 +124,11 @@ SweepDialog::SweepDialog(StudyDocument& document, LiveEstimate& live, Jobs& jobs
   connect(&document_, &StudyDocument::design_changed, this, [this] {
     if (isVisible()) begin();
   });
+  connect(&document_, &StudyDocument::locks_changed, this, [this] {
+    if (!isVisible()) return;
+    show_axes();
+    ask();
+  });
   connect(&document_, &StudyDocument::opened_changed, this, [this] {
     if (!document_.is_open()) hide();
   });
@@ -138,6 +148,7 @@ void SweepDialog::begin() {
     }
     of_ = design.scenario;
   }
+  if (!axes_.empty()) show_axes();
   if (file_->text().isEmpty() && !database_.path().isEmpty()) file_->setText(database_.path());
   question_->setText(tr("%1 at %2 tokens, %3 sequences a step, on %4 × %5")
                          .arg(text_of(of_->model.name), tokens_text(of_->training.sequence.count()))
@@ -197,15 +208,42 @@ void SweepDialog::show_axes() {
     chosen.setColor(QPalette::Active, role, palette().color(QPalette::Active, of));
   chosen.setColor(QPalette::Inactive, QPalette::Button, palette().color(QPalette::Active, QPalette::Highlight));
   chosen.setColor(QPalette::Inactive, QPalette::ButtonText, palette().color(QPalette::Active, QPalette::HighlightedText));
+  const Locks& locks = document_.locks();
   const auto show = [&](const SweepAxis& axis, const std::string& value, bool on) {
-    QToolButton* button = buttons_[{axis.key, value}];
+    const auto found = buttons_.find({axis.key, value});
+    if (found == buttons_.end()) return;  // a locked value that no search offers
+    QToolButton* button = found->second;
+    const bool held = locks.contains(axis.key);
     button->setChecked(on);
     button->setPalette(on ? chosen : QPalette());
+    button->setEnabled(!held);
+    button->setToolTip(held ? tr("%1 is locked in the recipe panel").arg(text_of(axis.label)) : QString());
   };
-  for (const SweepAxis& axis : axes_) {
+  QStringList held;
+  if (document_.is_open() && !locks.empty())
+    held.append(tr("Locked in the recipe, and not varied: %1.").arg(text_of(locks_text(locks, document_.design().recipe))));
+  // The search knows no axis of these: what it finds must be filtered.
+  for (const std::string& key : locks) {
+    if (std::ranges::find(axes_, key, &SweepAxis::key) != axes_.end() || !document_.is_open()) continue;
+    const std::string value = recipe_value(document_.design().recipe, key);
+    const std::string every = recipe_value(of_->base, key);
+    const QString label = text_of(find_parameter(key)->label);
+    if (is_degree(key))
+      held.append(tr("%1 follows from the others in a search; the filter %2=%3 in Results keeps it.")
+                      .arg(label, text_of(key), text_of(value)));
+    else if (value != every)
+      held.append(tr("A search does not vary %1: it keeps the scenario's %2.").arg(label, text_of(every)));
+  }
+  locked_->setText(held.join(QLatin1Char(' ')));
+  locked_->setVisible(!held.isEmpty());
+  for (const SweepAxis& axis : searched_axes()) {
     for (const std::string& value : axis.offered) show(axis, value, std::ranges::find(axis.chosen, value) != axis.chosen.end());
     show(axis, "", axis.chosen.empty());
   }
+}
+
+std::vector<SweepAxis> SweepDialog::searched_axes() const {
+  return document_.is_open() ? held_axes(axes_, document_.locks(), document_.design().recipe) : axes_;
 }
 
 void SweepDialog::changeEvent(QEvent* event) {
@@ -249,7 +287,7 @@ void SweepDialog::count() {
   count_text_.clear();
   resume_text_.clear();
   resumes_ = any_legal_ = false;
-  const Outcome<std::shared_ptr<const Scenario>> scenario = sweep_scenario(document_.design(), axes_);
+  const Outcome<std::shared_ptr<const Scenario>> scenario = sweep_scenario(document_.design(), searched_axes());
   if (!scenario.ok()) {
     estimated_ = true;
     trouble_ = sentence_of(scenario.problems().front());

@@ -48,6 +48,8 @@ class SweepDialog : public QDialog {
  private:
   void build_axes();
   void show_axes();
+  /// As they are searched: chosen here, locked choices held.
+  [[nodiscard]] std::vector<SweepAxis> searched_axes() const;
   void press(std::size_t axis, const std::string& value);
   void ask();
   void count();
@@ -67,6 +69,7 @@ class SweepDialog : public QDialog {
   bool estimated_ = false, resumes_ = false, any_legal_ = false;
   QTimer quiet_;
   QLabel* question_;
+  QLabel* locked_;
   QWidget* table_;
   std::map<std::pair<std::string, std::string>, QToolButton*> buttons_;
   QLineEdit* file_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gui/study/recipe_values.h"
 #include "gui/study/scenario_text.h"
 #include "model/framework/rule_set.h"
 #include "model/quantity/text.h"
@@ -59,6 +60,13 @@ std::vector<SweepAxis> sweep_axes(const Scenario& scenario) {
           axis_of("shard_layout", "Sequence cut", every.shard_layout, asked.shard_layout),
           axis_of("recompute", "Recompute", every.recompute, asked.recompute),
           axis_of("state_sharding", "State sharding", every.state_sharding, asked.state_sharding)};
+}
+
+std::vector<SweepAxis> held_axes(std::vector<SweepAxis> axes, const Locks& locks, const Recipe& recipe) {
+  for (SweepAxis& axis : axes) {
+    if (locks.contains(axis.key)) axis.chosen = {recipe_value(recipe, axis.key)};
+  }
+  return axes;
 }
 
 void toggle_value(SweepAxis& axis, const std::string& value) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gui/study/design.h"
+#include "gui/study/locks.h"
 #include "gui/study/simulator.h"
 
 namespace cpfit::gui {
@@ -22,6 +23,8 @@ struct SweepAxis {
 
 /// The axes as the scenario has them. Empty where its framework is unknown.
 [[nodiscard]] std::vector<SweepAxis> sweep_axes(const Scenario& scenario);
+/// The axes with locked choices held at the recipe's values, whatever was chosen.
+[[nodiscard]] std::vector<SweepAxis> held_axes(std::vector<SweepAxis> axes, const Locks& locks, const Recipe& recipe);
 /// Chooses a value, or leaves it out again; without any the axis is "auto". Values that are not offered change nothing.
 void toggle_value(SweepAxis& axis, const std::string& value);
 

@@ -82,6 +82,7 @@ LiveEstimate::LiveEstimate(StudyDocument& document, Jobs& jobs, std::shared_ptr<
     sweep_.reset();
     control_.reset();
     levers_.clear();
+    all_levers_.clear();
     variations_.clear();
     for (const char* channel : {"simulate", "picture", "search", "sweep", "levers"}) jobs_.stop_channel(QLatin1String(channel));
     if (!document_.is_open()) {
@@ -101,6 +102,13 @@ LiveEstimate::LiveEstimate(StudyDocument& document, Jobs& jobs, std::shared_ptr<
     emit simulation_changed();
   });
   connect(&document_, &StudyDocument::design_changed, this, &LiveEstimate::react);
+  connect(&document_, &StudyDocument::locks_changed, this, [this] {
+    levers_ = levers_within(all_levers_, document_.locks());
+    emit levers_changed();
+  });
+  connect(&document_, &StudyDocument::derived_changed, this, [this] {
+    if (document_.is_open()) refresh();  // what a value along a row does depends on what follows
+  });
 }
 
 void LiveEstimate::refresh() {
@@ -184,10 +192,21 @@ void LiveEstimate::vary_next() {
 bool LiveEstimate::simulation_is_current() const { return simulation_ && same_design(simulation_->design, document_.design()); }
 bool LiveEstimate::levers_are_current() const { return same_design(levers_of_, document_.design()); }
 
+const std::optional<Candidate>& LiveEstimate::best() {
+  const Locks& locks = document_.locks();
+  std::string held = locks_text(locks, document_.design().recipe);
+  if (best_.search == search_ && best_.locks == held) return best_.candidate;
+  best_ = {search_, std::move(held), std::nullopt};
+  if (search_ && locks.empty() && search_->plan.ships) best_.candidate = search_->plan.ship;
+  if (search_ && !locks.empty())
+    best_.candidate = ship_within(search_->evaluated, search_->scenario->requirements, locks, document_.design().recipe);
+  return best_.candidate;
+}
+
 bool LiveEstimate::is_busy() const {
   if (quiet_.isActive() || pause_.isActive() || idle_.isActive()) return true;
   for (const char* channel :
-       {"simulate", "picture", "search", "sweep", "levers", "database", "candidates", "results", "points"}) {
+       {"simulate", "picture", "search", "sweep", "levers", "database", "candidates", "results", "points", "refit", "twin"}) {
     if (jobs_.is_running(QLatin1String(channel))) return true;
   }
   return false;
@@ -283,6 +302,7 @@ void LiveEstimate::start_sweep() {
 void LiveEstimate::start_levers() {
   if (!estimate_.legal()) {
     levers_.clear();
+    all_levers_.clear();
     emit levers_changed();
     return;
   }
@@ -296,7 +316,8 @@ void LiveEstimate::start_levers() {
         return rank_levers(bench, design.training(), candidate);
       },
       [this, design](const std::any& result) {
-        levers_ = std::any_cast<std::vector<Lever>>(result);
+        all_levers_ = std::any_cast<std::vector<Lever>>(result);
+        levers_ = levers_within(all_levers_, document_.locks());
         levers_of_ = design;
         emit levers_changed();
         return tr("%1 changes").arg(levers_.size());

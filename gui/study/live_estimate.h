@@ -66,7 +66,9 @@ class LiveEstimate : public QObject {
   [[nodiscard]] const std::shared_ptr<const SearchAnswer>& search() const { return search_; }
   [[nodiscard]] const std::shared_ptr<const Sweep>& sweep() const { return sweep_; }
   /// Single changes that free memory or hide more, by gain; empty until computed.
-  [[nodiscard]] const std::vector<Lever>& levers() const { return levers_; }
+  [[nodiscard]] const std::vector<Lever>& levers() const { return levers_; }  // none that turns a locked choice
+  /// The recipe that ships by the search's rule among those that keep what is locked; without locks the search's own.
+  [[nodiscard]] const std::optional<Candidate>& best();
   [[nodiscard]] bool levers_are_current() const;
 
   /// The step of this design with something about its cluster changed, as a try that the study does not take over; null: none is
@@ -118,7 +120,12 @@ class LiveEstimate : public QObject {
   std::shared_ptr<const SearchAnswer> search_;
   std::shared_ptr<const Sweep> sweep_;
   std::optional<Candidate> control_;
-  std::vector<Lever> levers_;
+  struct {
+    std::shared_ptr<const SearchAnswer> search;
+    std::string locks;
+    std::optional<Candidate> candidate;
+  } best_;  // what best() found last, and of what
+  std::vector<Lever> levers_, all_levers_;
   Design levers_of_;
 };
 

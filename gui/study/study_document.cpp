@@ -51,6 +51,7 @@ Problems StudyDocument::open_text(const std::string& text, const QString& path) 
   design_ = opened_;
   path_ = path;
   derived_ = "dp";
+  locks_.clear();
   baseline_.reset();
   undo_.clear();
   emit opened_changed();
@@ -61,15 +62,21 @@ Problems StudyDocument::open_text(const std::string& text, const QString& path) 
 void StudyDocument::close() {
   design_ = opened_ = {};
   path_.clear();
+  locks_.clear();
   baseline_.reset();
   undo_.clear();
   emit opened_changed();
 }
 
 void StudyDocument::start_from(const Recipe& recipe) {
-  if (undo_.count() > 0 || !is_open()) return;
+  if (undo_.count() > 0 || !is_open() || !broken_locks(locks_, design_.recipe, recipe).empty()) return;
   opened_.recipe = recipe;
   take(opened_);
+}
+
+Problems StudyDocument::refuse(Problem problem) {
+  emit refused(sentence_of(problem));
+  return {std::move(problem)};
 }
 
 void StudyDocument::take(const Design& design) {
@@ -81,33 +88,57 @@ Problems StudyDocument::set_value(std::string_view key, const std::string& value
   if (!is_open()) return {};
   const std::string before = value_of(design_, key);
   if (before == value) return {};
+  if (locks_.contains(key)) return refuse(locked_problem(key, design_.recipe));
   Outcome<Design> changed = with_value(design_, key, value, derived_);
   if (!changed.ok()) return changed.problems();
   const Parameter* parameter = find_parameter(key);
   const QString label = parameter != nullptr ? text_of(parameter->label) : text_of(key);
-  set_design(*changed, QStringLiteral("%1 %2 → %3").arg(label, text_of(before), text_of(value_of(*changed, key))), gesture);
+  return set_design(*changed, QStringLiteral("%1 %2 → %3").arg(label, text_of(before), text_of(value_of(*changed, key))),
+                    gesture);
+}
+
+Problems StudyDocument::set_recipe(const Recipe& recipe, const QString& what) {
+  Design changed = design_;
+  changed.recipe = recipe;
+  return set_design(changed, what);
+}
+
+Problems StudyDocument::set_design(const Design& design, const QString& what, int gesture) {
+  if (!is_open() || same_design(design, design_)) return {};
+  if (Problems broken = broken_locks(locks_, design_.recipe, design.recipe); !broken.empty())
+    return refuse(std::move(broken.front()));
+  undo_.push(new DesignCommand(*this, design, what, gesture));
   return {};
 }
 
-void StudyDocument::set_recipe(const Recipe& recipe, const QString& what) {
-  Design changed = design_;
-  changed.recipe = recipe;
-  set_design(changed, what);
-}
-
-void StudyDocument::set_design(const Design& design, const QString& what, int gesture) {
-  if (!is_open() || same_design(design, design_)) return;
-  undo_.push(new DesignCommand(*this, design, what, gesture));
-}
-
-void StudyDocument::reset_value(std::string_view key) {
-  if (is_open()) (void)set_value(key, value_of(opened_, key));
+Problems StudyDocument::reset_value(std::string_view key) {
+  return is_open() ? set_value(key, value_of(opened_, key)) : Problems{};
 }
 
 void StudyDocument::set_derived(const std::string& key) {
-  if (derived_ == key || !is_degree(key)) return;
+  if (derived_ == key || !is_degree(key) || locks_.contains(key)) return;
   derived_ = key;
   emit derived_changed();
+}
+
+void StudyDocument::set_locked(const std::string& key, bool locked) {
+  Locks locks = locks_;
+  if (locked)
+    locks.insert(key);
+  else
+    locks.erase(key);
+  set_locks(std::move(locks));
+}
+
+void StudyDocument::set_locks(Locks locks) {
+  std::erase_if(locks, [](const std::string& key) { return !is_lockable(key); });
+  if (!is_open() || locks == locks_) return;
+  locks_ = std::move(locks);
+  std::string derived = derived_within(locks_, derived_);
+  const bool other = derived != derived_;
+  derived_ = std::move(derived);
+  emit locks_changed();
+  if (other) emit derived_changed();
 }
 
 void StudyDocument::pin_baseline(Baseline baseline) {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "gui/study/design.h"
+#include "gui/study/locks.h"
 #include "model/record/candidate.h"
 
 namespace cpfit::gui {
@@ -32,7 +33,9 @@ class StudyDocument : public QObject {
   [[nodiscard]] const QString& path() const { return path_; }     // as a command line would name it
   [[nodiscard]] bool is_example() const { return path_.startsWith(QStringLiteral("examples/")); }
   [[nodiscard]] QUndoStack& undo() { return undo_; }
+  /// Empty where every degree is locked.
   [[nodiscard]] const std::string& derived() const { return derived_; }
+  [[nodiscard]] const Locks& locks() const { return locks_; }
   [[nodiscard]] const std::optional<Baseline>& baseline() const { return baseline_; }
 
   /// Opens a scenario; undo and baseline begin anew. On problems the open study stays.
@@ -43,14 +46,21 @@ class StudyDocument : public QObject {
   /// The recipe a search found for the study as opened: taken over in place, no undo command, unless something was edited since.
   void start_from(const Recipe& recipe);
 
-  /// Sets one parameter. Problems: what could not be read. `gesture`: moves with the same positive number merge into one command.
+  /// Sets one parameter. Problems: what could not be read, or is locked. `gesture`: moves with the same positive number merge
+  /// into one command.
   Problems set_value(std::string_view key, const std::string& value, int gesture = 0);
-  void set_recipe(const Recipe& recipe, const QString& what);
-  void set_design(const Design& design, const QString& what, int gesture = 0);
-  void reset_value(std::string_view key);
+  /// Problems: a locked choice would change; nothing was taken over then.
+  Problems set_recipe(const Recipe& recipe, const QString& what);
+  Problems set_design(const Design& design, const QString& what, int gesture = 0);
+  Problems reset_value(std::string_view key);
 
   /// The degree that fills the cluster: tp, cp, pp or dp.
   void set_derived(const std::string& key);
+
+  /// Holds a choice whatever is searched or proposed, until it is unlocked. A degree that followed from the others no longer
+  /// does: another one follows. Undo goes past locks: what a person did comes back as it was.
+  void set_locked(const std::string& key, bool locked);
+  void set_locks(Locks locks);
 
   void pin_baseline(Baseline baseline);
   void unpin_baseline();
@@ -63,14 +73,19 @@ class StudyDocument : public QObject {
   void design_changed();
   void baseline_changed();
   void derived_changed();
+  void locks_changed();
+  /// A locked choice would have changed: nothing did.
+  void refused(const QString& sentence);
 
  private:
   friend class DesignCommand;
+  Problems refuse(Problem problem);
   void take(const Design& design);
   QUndoStack undo_;
   Design design_, opened_;
   QString path_;
   std::string derived_ = "dp";
+  Locks locks_;
   std::optional<Baseline> baseline_;
 };
 

@@ -5,6 +5,8 @@
 #include <QMenuBar>
 #include <utility>
 
+#include "gui/window/key_map.h"
+
 namespace cpfit::gui {
 
 AppActions::AppActions(QWidget* window) : QObject(window), window_(window) {}
@@ -21,10 +23,7 @@ QAction* AppActions::add(const ActionSpec& spec, std::function<void()> run) {
   auto* action = new QAction(spec.text, window_);
   action->setObjectName(spec.id);
   action->setCheckable(spec.checkable);
-  QList<QKeySequence> keys;
-  for (const QString& key : spec.keys.split(QStringLiteral("; "), Qt::SkipEmptyParts))
-    keys.append(QKeySequence::fromString(key, QKeySequence::PortableText));
-  action->setShortcuts(keys);
+  action->setShortcuts(keys_of(spec.keys));
   action->setShortcutContext(Qt::WindowShortcut);
   describe(*action, spec, {});
   connect(action, &QAction::triggered, this, [run = std::move(run)] { run(); });
@@ -56,6 +55,17 @@ void AppActions::set_reason(const QString& id, const QString& why_not) {
     if (spec.id == id) describe(*action, spec, why_not);
   }
 }
+
+void AppActions::set_own_keys(KeyMap keys) {
+  own_keys_ = std::move(keys);
+  for (const ActionSpec& spec : specs_) {
+    QAction& action = *find(spec.id);
+    action.setShortcuts(keys_of(this->keys(spec.id)));
+    describe(action, spec, reason(spec.id));
+  }
+}
+
+QString AppActions::keys(const QString& id) const { return keys_under(specs_, own_keys_, id); }
 
 QString AppActions::reason(const QString& id) const {
   const auto found = reasons_.find(id);
@@ -93,7 +103,9 @@ std::vector<ViewKey> view_keys() {
       {tr("Shift+Space, Shift+click in Results"), tr("mark a recipe as B to compare with")},
       {tr("← / → in the scatter"), tr("along the front")},
       {tr("← / →, ↑ / ↓, Shift+↑ / ↓ on axes"), tr("choose an axis, move its upper, its lower edge")},
-      {tr("Ctrl+← / →, F, Delete on axes"), tr("move the axis, turn it over, keep all of it")},
+      {tr("Ctrl+← / →, F, L, Delete on axes"), tr("move the axis, turn it over, make it logarithmic, keep all of it")},
+      {tr("← / →, X, Menu on a calibration's curve"), tr("choose a point, leave it out of the fit or count it again, say why")},
+      {tr("Space on a padlock"), tr("lock a choice of the recipe, unlock it")},
       {tr("Esc"), tr("clear the focus range, then the selection")},
   };
 }

@@ -26,6 +26,10 @@ struct ActionSpec {
   bool separator_before = false;
 };
 
+/// Keys of an action by its id, portable text, several behind "; "; empty: it has none. Actions that are not named have the
+/// table's.
+using KeyMap = std::map<QString, QString>;
+
 class AppActions : public QObject {
   Q_OBJECT
  public:
@@ -36,6 +40,12 @@ class AppActions : public QObject {
   QAction* add(const ActionSpec& spec, std::function<void()> run);
   [[nodiscard]] QAction* find(const QString& id) const;
   [[nodiscard]] const std::vector<ActionSpec>& specs() const { return specs_; }
+
+  /// What a person set, in place of the table's keys; see key_map.h.
+  [[nodiscard]] const KeyMap& own_keys() const { return own_keys_; }
+  void set_own_keys(KeyMap keys);
+  /// The keys of an action now, portable text.
+  [[nodiscard]] QString keys(const QString& id) const;
 
   /// Enabled when the reason is empty; the reason stands in the tooltip, the status bar and the palette.
   void set_reason(const QString& id, const QString& why_not);
@@ -51,6 +61,7 @@ class AppActions : public QObject {
   std::vector<ActionSpec> specs_;
   std::map<QString, QAction*> actions_;
   std::map<QString, QString> reasons_;
+  KeyMap own_keys_;
 };
 
 /// Keys that views handle themselves while they have the focus; listed with those of the actions.

@@ -1,4 +1,5 @@
 // File > Export report: the study as one HTML file, computed and written beside the window.
+#include <QApplication>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QSaveFile>

@@ -17,7 +17,7 @@ struct DockSlot {
 struct WindowLayout {
   QString name;
   std::vector<DockSlot> docks;                // in order; those of one place are tabs of each other, the first in front
-  int left = 360, right = 400, bottom = 210;  // pixels at a scale of 1
+  int left = 372, right = 400, bottom = 210;  // pixels at a scale of 1
 };
 
 /// Design, Step, Choose, Trust, Present: Ctrl+1 … Ctrl+5.

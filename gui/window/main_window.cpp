@@ -28,10 +28,12 @@
 #include "gui/memory/memory_view.h"
 #include "gui/recipe/recipe_panel.h"
 #include "gui/recipe/verdict_strip.h"
+#include "gui/results/parallel_plot.h"
 #include "gui/results/results_view.h"
 #include "gui/step/step_view.h"
 #include "gui/topology/topology_feed.h"
 #include "gui/window/command_palette.h"
+#include "gui/window/key_map.h"
 #include "gui/window/layouts.h"
 #include "gui/window/start_page.h"
 
@@ -87,6 +89,8 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
   for (const auto signal : {&LiveEstimate::estimate_changed, &LiveEstimate::simulation_changed, &LiveEstimate::search_changed})
     connect(&live_, signal, this, &MainWindow::refresh_state);
   connect(&document_, &StudyDocument::baseline_changed, this, &MainWindow::refresh_state);
+  connect(&document_, &StudyDocument::locks_changed, this, &MainWindow::refresh_state);
+  connect(&document_, &StudyDocument::refused, this, [this](const QString& sentence) { say(sentence, true); });
   connect(&document_.undo(), &QUndoStack::indexChanged, this, [this] { refresh_state(); });
   connect(&jobs_, &Jobs::ended, this, [this](const QString& channel, JobState state, const QString& sentence) {
     if (state == JobState::kFailed) say(tr("%1 failed: %2").arg(channel, sentence), true);
@@ -125,7 +129,7 @@ void MainWindow::build_views() {
   connect(results, &ResultsView::said, this, &MainWindow::say);
   auto* calibration = new CalibrationView(document_, jobs_, database_);
   connect(calibration, &CalibrationView::said, this, &MainWindow::say);
-  auto* compare = new CompareView(document_, live_, results->book(), selection_);
+  auto* compare = new CompareView(document_, live_, jobs_, results->book(), selection_);
   auto* details = new DetailsView(document_, live_, selection_);
   details->set_result_text([results](std::int64_t row) { return results->book().row_text(static_cast<std::uint32_t>(row)); });
   details->set_span_text([step](const SelectedSpan&) { return step->span_text(); });
@@ -324,6 +328,7 @@ SessionState MainWindow::session() const {
     state.docks = docks_before_.isEmpty() ? saveState(kLayoutVersion) : docks_before_;
     state.study = document_.path();
     state.recipe = text_of(to_complete_text(document_.design().recipe));
+    for (const std::string& key : document_.locks()) state.locks.append(text_of(key));
     if (const auto& calibration = document_.design().calibration; calibration != nullptr) {
       state.calibration_from = text_of(calibration->from);
       state.calibration_id = text_of(calibration->calibration.id);
@@ -331,6 +336,8 @@ SessionState MainWindow::session() const {
   }
   state.database = database_.path();
   for (const ResultFilter& filter : results().book().kept_filters()) state.filters.append(line_of_filter(filter));
+  state.log_axes = results().parallel()->logarithmic_fields();
+  state.keys = lines_of(actions_.own_keys());
   state.recent = recent_;
   state.theme = name_of(theme_);
   state.scale = scale_;
@@ -342,12 +349,14 @@ void MainWindow::restore(const SessionState& state) {
   scale_ = state.scale;
   set_theme(theme_);
   recent_ = state.recent;
+  actions_.set_own_keys(key_map(actions_.specs(), state.keys));
   start_->show_recent(recent_);
   std::vector<ResultFilter> filters;
   for (const QString& line : state.filters) {
     if (Outcome<ResultFilter> filter = parse_filter(line); filter.ok()) filters.push_back(std::move(filter).value());
   }
   results().book().set_kept_filters(std::move(filters));
+  results().parallel()->set_logarithmic_fields(state.log_axes);
   if (!state.geometry.isEmpty()) restoreGeometry(state.geometry);
   if (state.study.isEmpty()) return;
   const bool example = state.study.startsWith(QStringLiteral("examples/"));
@@ -364,6 +373,9 @@ void MainWindow::restore(const SessionState& state) {
     }
   }
   document_.set_design(design, tr("Recipe of the last session"));
+  Locks locks;
+  for (const QString& key : state.locks) locks.insert(to_std(key));
+  document_.set_locks(std::move(locks));
   if (!state.database.isEmpty()) {
     if (QFileInfo::exists(state.database))
       database_.open(state.database);

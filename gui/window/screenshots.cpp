@@ -8,6 +8,7 @@
 #include <QThread>
 
 #include "gui/calibration/calibration_view.h"
+#include "gui/compare/compare_view.h"
 #include "gui/results/results_view.h"
 #include "gui/results/sweep_dialog.h"
 #include "gui/view/export_view.h"
@@ -89,6 +90,12 @@ ScreenshotsDone write_screenshots(MainWindow& window, const QString& folder) {
         calibration->tabs()->setCurrentIndex(2);
         album.add(*view, QStringLiteral("measure") + suffix);
         calibration->tabs()->setCurrentIndex(0);
+      }
+      if (auto* compare = qobject_cast<CompareView*>(view)) {
+        compare->tabs()->setCurrentIndex(1);
+        (void)wait_until_idle(window, kPatienceMs);
+        album.add(*view, QStringLiteral("compare-steps") + suffix);
+        compare->tabs()->setCurrentIndex(0);
       }
       dock->setFloating(false);
       if (left_out) window.removeDockWidget(dock);

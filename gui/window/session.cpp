@@ -32,10 +32,13 @@ QByteArray to_json(const SessionState& state) {
   json["layout_version"] = kLayoutVersion;
   json["study"] = state.study;
   json["recipe"] = state.recipe;
+  json["locks"] = QJsonArray::fromStringList(state.locks);
   json["database"] = state.database;
   json["calibration_from"] = state.calibration_from;
   json["calibration_id"] = state.calibration_id;
   json["filters"] = QJsonArray::fromStringList(state.filters);
+  json["log_axes"] = QJsonArray::fromStringList(state.log_axes);
+  json["keys"] = QJsonArray::fromStringList(state.keys);
   json["recent"] = QJsonArray::fromStringList(state.recent);
   json["theme"] = state.theme;
   json["scale"] = state.scale;
@@ -60,11 +63,20 @@ SessionRead session_from_json(const QByteArray& json) {
   if (object["layout_version"].toInt() == kLayoutVersion) state.docks = bytes(object["docks"]);
   state.study = object["study"].toString();
   state.recipe = object["recipe"].toString();
+  for (const QJsonValue& value : object["locks"].toArray()) {
+    if (value.isString()) state.locks.append(value.toString());
+  }
   state.database = object["database"].toString();
   state.calibration_from = object["calibration_from"].toString();
   state.calibration_id = object["calibration_id"].toString();
   for (const QJsonValue& value : object["filters"].toArray()) {
     if (value.isString()) state.filters.append(value.toString());
+  }
+  for (const QJsonValue& value : object["log_axes"].toArray()) {
+    if (value.isString()) state.log_axes.append(value.toString());
+  }
+  for (const QJsonValue& value : object["keys"].toArray()) {
+    if (value.isString()) state.keys.append(value.toString());
   }
   for (const QJsonValue& value : object["recent"].toArray()) {
     if (value.isString() && state.recent.size() < kRecentKept) state.recent.append(value.toString());

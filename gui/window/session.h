@@ -14,9 +14,12 @@ struct SessionState {
   QByteArray docks;                          // QMainWindow::saveState(kLayoutVersion)
   QString study;                             // path of the open scenario; empty: none
   QString recipe;                            // its recipe as complete text
+  QStringList locks;                         // choices of it that are held
   QString database;                          // that was open beside it; empty: none
   QString calibration_from, calibration_id;  // rates of the study: file or database, and which of it; empty: the defaults
   QStringList filters;                       // kept ones of Results, newest first
+  QStringList log_axes;                      // of the parallel axes in Results: keys of fields
+  QStringList keys;                          // of commands, where a person changed them: key_map.h
   QStringList recent;                        // newest first
   QString theme = QStringLiteral("system");
   double scale = 1.0;

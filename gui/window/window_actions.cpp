@@ -19,6 +19,7 @@
 #include "gui/view/study_view.h"
 #include "gui/window/command_palette.h"
 #include "gui/window/dropped_file.h"
+#include "gui/window/key_dialog.h"
 #include "gui/window/layouts.h"
 #include "gui/window/main_window.h"
 
@@ -77,11 +78,14 @@ void MainWindow::add_edit_actions() {
   add({"edit.reset", edit, tr("Reset &recipe"), "", tr("Back to the recipe the study opened with")}, [this] {
     Design opened = document_.opened();
     opened.calibration = document_.design().calibration;
+    opened.recipe = with_locked(opened.recipe, document_.locks(), document_.design().recipe);
     document_.set_design(opened, tr("Reset recipe"));
   });
   add({"edit.ship", edit, tr("Take the recipe that &ships"), "Ctrl+Shift+G",
-       tr("The smallest CP degree that fits, hides and keeps pace, by the search")},
-      [this] { document_.set_recipe(live_.search()->plan.ship.recipe, tr("Recipe that ships")); });
+       tr("The smallest CP degree that fits, hides and keeps pace, by the search; of those that keep what is locked")},
+      [this] { document_.set_recipe(live_.best()->recipe, tr("Recipe that ships")); });
+  add({"edit.unlock", edit, tr("Un&lock every choice"), "", tr("Searches and proposals may change all of the recipe again")},
+      [this] { document_.set_locks({}); });
   add({"edit.clear", edit, tr("Clear &selection"), "Esc", tr("First the focus range, then what is selected")},
       [this] { (void)selection_.clear_step(this); });
 }
@@ -148,6 +152,12 @@ void MainWindow::add_run_actions() {
     list->setAttribute(Qt::WA_DeleteOnClose);
     list->show();
   });
+  add({"help.change_keys", help, tr("&Change keys …"), "", tr("Give commands other keys; who has a key already is said")},
+      [this] {
+        auto* dialog = new KeyDialog(actions_, this);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->show();
+      });
 }
 
 void MainWindow::update_actions() {
@@ -185,12 +195,15 @@ void MainWindow::update_actions() {
                                             document_.design().scenario == document_.opened().scenario
                                         ? tr("it is that recipe")
                                         : QString());
-  const bool ships = live_.search() && live_.search()->plan.ships;
-  actions_.set_reason("edit.ship", !no_study.isEmpty() ? no_study
-                                   : !live_.search()   ? tr("the search is not done yet")
-                                   : !ships            ? tr("no recipe fits and hides: Feasible CP names other levers")
-                                   : live_.search()->plan.ship.recipe == document_.design().recipe ? tr("it is that recipe")
-                                                                                                   : QString());
+  const std::optional<Candidate> best = document_.is_open() ? live_.best() : std::nullopt;
+  const QString held = document_.is_open() ? text_of(locks_text(document_.locks(), document_.design().recipe)) : QString();
+  actions_.set_reason("edit.unlock", !no_study.isEmpty() ? no_study : held.isEmpty() ? tr("nothing is locked") : QString());
+  actions_.set_reason("edit.ship", !no_study.isEmpty()       ? no_study
+                                   : !live_.search()         ? tr("the search is not done yet")
+                                   : !best && held.isEmpty() ? tr("no recipe fits and hides: Feasible CP names other levers")
+                                   : !best                   ? tr("no recipe with %1 fits and hides: unlock a choice").arg(held)
+                                   : best->recipe == document_.design().recipe ? tr("it is that recipe")
+                                                                               : QString());
   actions_.set_reason("edit.clear", selection_.now() == Selected{} ? tr("nothing is selected") : QString());
   actions_.set_reason("run.simulate", illegal);
   bool running = false;

@@ -3,14 +3,18 @@
 
 #include <QComboBox>
 #include <QPushButton>
+#include <QTabWidget>
 #include <QTableWidget>
 #include <QTest>
 #include <numeric>
 
 #include "example_study.h"
 #include "gui/compare/compare_view.h"
+#include "gui/compare/twin_steps.h"
 #include "gui/compare/waterfall_plot.h"
 #include "gui/results/results_view.h"
+#include "gui/timeline/timeline_view.h"
+#include "small_step.h"
 
 namespace cpfit::gui {
 namespace {
@@ -111,6 +115,58 @@ TEST(EqualComparison, ListsEveryInputThatDiffers) {
   EXPECT_TRUE(input_differences(a, a).empty());
 }
 
+/// One rank that attends 0-100 and 130-230 us, its message 10-130 us, 1 MB, whose last 30 us keep it waiting; `slow` times that.
+std::shared_ptr<const StepPicture> one_rank(std::int64_t slow) {
+  Timeline step;
+  step.step = 230 * slow * test::kMicro;
+  step.names = {"attention 0", "receive kv 0"};
+  LaneSpan message = test::span(10 * slow, 130 * slow, SpanKind::kCp, 1);
+  message.exposed = 30 * slow * test::kMicro;
+  message.bytes = 1e6;
+  step.lanes.push_back(
+      {0,
+       "compute",
+       {test::span(0, 100 * slow, SpanKind::kAttention, 0), test::span(130 * slow, 230 * slow, SpanKind::kAttention, 0)}});
+  step.lanes.push_back({0, "cp receive", {message}});
+  return picture_of(std::move(step), {{.node = 0, .rank = 0, .stage = 0}});
+}
+
+std::vector<std::int64_t> micros(const std::vector<TwinRow>& rows, std::int64_t (TwinRow::*of)() const) {
+  std::vector<std::int64_t> values;
+  for (const TwinRow& row : rows) {
+    if (!row.bytes) values.push_back((row.*of)() / test::kMicro);
+  }
+  return values;
+}
+
+TEST(TwinSums, AreExactAndTheirDifferenceIsSigned) {
+  const auto a = one_rank(1), b = one_rank(2);
+  const TimeWindow stretch{50 * test::kMicro, 150 * test::kMicro};
+  const RangeSums of_a = sums_inside(*a, 0, stretch), of_b = sums_inside(*b, 0, stretch);
+  // A: attention 50-100 and 130-150, waiting 100-130, the message 50-130 of which 30 wait. B is still in its first attention,
+  // 0-200, with its message 20-260 beside it.
+  EXPECT_EQ(of_a.compute, 70 * test::kMicro);
+  EXPECT_EQ(of_a.exposed, 30 * test::kMicro);
+  EXPECT_EQ(of_a.hidden(), 50 * test::kMicro);
+  EXPECT_EQ(of_b.compute, 100 * test::kMicro);
+  const std::vector<TwinRow> rows = twin_rows(of_a, of_b);
+  EXPECT_THAT(micros(rows, &TwinRow::change), ElementsAre(0, 30, -30, 0, 50));
+  EXPECT_EQ(rows[1].change_text(), QStringLiteral("+30 µs"));
+  EXPECT_EQ(rows[2].change_text(), QStringLiteral("−30 µs"));
+  // 80 of 120 us of A's megabyte, 100 of 240 us of B's.
+  EXPECT_EQ(rows[5].a, 666'667);
+  EXPECT_EQ(rows[5].b, 416'667);
+}
+
+TEST(TwinSums, BehindTheEndOfAStepThereIsNothing) {
+  const auto a = one_rank(1);
+  const RangeSums sums = sums_inside(*a, 0, {200 * test::kMicro, 400 * test::kMicro});
+  EXPECT_EQ(sums.range.length(), 30 * test::kMicro);
+  EXPECT_EQ(sums.compute, 30 * test::kMicro);
+  EXPECT_EQ(sums.idle, 0);
+  EXPECT_EQ(sums_inside(*a, 0, {300 * test::kMicro, 400 * test::kMicro}).range.length(), 0);
+}
+
 class Compared : public testing::Test {
  protected:
   void SetUp() override {
@@ -131,7 +187,7 @@ class Compared : public testing::Test {
   LiveEstimate live{document, jobs, example_rates()};
   OpenedDatabase database{jobs};
   ResultsView results{document, live, jobs, database, selection};
-  CompareView view{document, live, results.book(), selection};
+  CompareView view{document, live, jobs, results.book(), selection};
 };
 
 TEST_F(Compared, TheBaselineWithTheRecipeNow) {
@@ -149,6 +205,55 @@ TEST_F(Compared, TheBaselineWithTheRecipeNow) {
   EXPECT_EQ(view.time()->current(), 1);
   EXPECT_TRUE(view.time()->accessibleDescription().contains("compute"));
   EXPECT_TRUE(view.command().contains(" && "));
+}
+
+TEST_F(Compared, BothStepsStandOnOneAxisAndMoveTogether) {
+  pin();
+  ASSERT_TRUE(document.set_value("cp", "2").empty());
+  settle();
+  view.tabs()->setCurrentIndex(1);
+  TwinSteps& twin = *view.twin();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return twin.is_complete(); }, 60'000));
+  TimelineView &a = *twin.timeline(0), &b = *twin.timeline(1);
+  ASSERT_NE(a.state().picture(), nullptr);
+  const std::int64_t step_a = a.state().picture()->timeline.step, step_b = b.state().picture()->timeline.step;
+  ASSERT_NE(step_a, step_b);
+  const std::int64_t longest = std::max(step_a, step_b);
+  EXPECT_EQ(a.window(), (TimeWindow{0, longest})) << "both begin at 0, and the longer one fits";
+  EXPECT_EQ(b.window(), a.window());
+  // Without a stretch the whole steps: their lengths, and each adds up.
+  const std::vector<TwinRow> all = twin.rows();
+  EXPECT_EQ(all[0].a, step_a);
+  EXPECT_EQ(all[0].b, step_b);
+  // Zoom and pan of either move both.
+  a.setFocus();
+  QTest::keyClick(&a, Qt::Key_Plus);
+  EXPECT_LT(a.window().length(), longest);
+  EXPECT_EQ(b.window(), a.window());
+  b.setFocus();
+  QTest::keyClick(&b, Qt::Key_Left);
+  EXPECT_EQ(b.window(), a.window());
+  QTest::keyClick(&b, Qt::Key_Home);
+  EXPECT_EQ(a.window(), (TimeWindow{0, longest}));
+  // A stretch of one is summed in both; two neighbours add up to the whole, to the picosecond.
+  const std::int64_t middle = step_a / 3;
+  const auto rows_of = [&](TimeWindow time) {
+    a.setRange(DraggedRange{time, a.state().picture()->last_rank, false});
+    EXPECT_TRUE(b.state().range() && b.state().range()->time == time);
+    return twin.rows();
+  };
+  const std::vector<TwinRow> left = rows_of({0, middle}), right = rows_of({middle, longest});
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(left[i].a + right[i].a, all[i].a) << all[i].name.toStdString();
+    EXPECT_EQ(left[i].b + right[i].b, all[i].b) << all[i].name.toStdString();
+    EXPECT_EQ(left[i].change() + right[i].change(), all[i].change());
+  }
+  EXPECT_EQ(twin.sums()->item(1, 3)->text(), right[1].change_text());
+  EXPECT_TRUE(view.csv().startsWith("part,Baseline,Recipe now,difference,unit"));
+  EXPECT_TRUE(view.command().contains("--fidelity timeline"));
+  QTest::keyClick(&b, Qt::Key_Escape);
+  EXPECT_FALSE(a.state().range()) << "Esc in either takes it back in both";
+  EXPECT_EQ(twin.rows()[0].a, step_a);
 }
 
 TEST_F(Compared, AnotherRecomputeIsRefusedUntilAskedFor) {

@@ -12,12 +12,15 @@
 #include <QTest>
 
 #include "example_study.h"
+#include "gui/recipe/lock_button.h"
 #include "gui/recipe/recipe_panel.h"
 #include "gui/recipe/recipe_row.h"
 #include "gui/recipe/sensitivity_strip.h"
 #include "gui/recipe/strip_layout.h"
 #include "gui/recipe/verdict_strip.h"
 #include "gui/recipe/verdict_text.h"
+#include "gui/study/locks.h"
+#include "sim/plan/verdict.h"
 
 namespace cpfit::gui {
 namespace {
@@ -197,6 +200,89 @@ TEST_F(Panel, TheDerivedSizeCannotBeTyped) {
   EXPECT_FALSE(panel.row("cp")->findChild<QLineEdit*>()->isReadOnly());
   document.set_derived("cp");
   EXPECT_TRUE(panel.row("cp")->findChild<QLineEdit*>()->isReadOnly());
+}
+
+TEST_F(Panel, ALockedChoiceIsTurnedByNothingButUndo) {
+  LockButton* lock = panel.row("cp")->lock();
+  ASSERT_NE(lock, nullptr);
+  EXPECT_EQ(panel.row("sequence_length")->lock(), nullptr) << "what is asked is not searched";
+  EXPECT_EQ(lock->accessibleName(), "Lock CP");
+  EXPECT_NE(lock->focusPolicy() & Qt::TabFocus, 0);
+  lock->setFocus();
+  QTest::keyClick(lock, Qt::Key_Space);
+  ASSERT_TRUE(document.locks().contains("cp"));
+  EXPECT_EQ(lock->accessibleName(), "CP is locked");
+  auto* box = panel.row("cp")->findChild<QLineEdit*>();
+  EXPECT_TRUE(box->isReadOnly());
+  EXPECT_FALSE(panel.row("cp")->strip()->isEnabled());
+  QSignalSpy refused(&document, &StudyDocument::refused);
+  EXPECT_EQ(document.set_value("cp", "2").at(0).code, "gui.locked");
+  const Recipe other = example_design("tp=2,cp=2,pp=1,dp=2,recompute=full").recipe;
+  EXPECT_EQ(document.set_recipe(other, "from a list").at(0).message, "CP is locked at 4");
+  EXPECT_EQ(document.design().recipe.cp, 4);
+  EXPECT_EQ(refused.count(), 2);
+  // One that keeps it is taken.
+  EXPECT_TRUE(document.set_recipe(example_design("tp=1,cp=4,pp=1,dp=2,recompute=none").recipe, "from a list").empty());
+  // Undo goes past locks: the step before the lock comes back whole.
+  document.undo().undo();
+  document.undo().undo();
+  QTest::keyClick(lock, Qt::Key_Space);
+  EXPECT_TRUE(document.locks().empty());
+  EXPECT_FALSE(box->isReadOnly());
+  EXPECT_TRUE(document.set_value("cp", document.design().recipe.cp == 2 ? "4" : "2").empty());
+}
+
+TEST_F(Panel, ALockedDegreeDoesNotFollowAndAnotherOneDoes) {
+  ASSERT_EQ(document.derived(), "dp");
+  panel.row("dp")->lock()->click();
+  EXPECT_EQ(document.derived(), "cp") << "the first that is free, of dp, cp, tp, pp";
+  ASSERT_TRUE(document.set_value("tp", "4").empty());
+  EXPECT_EQ(document.design().recipe.dp, 1);
+  EXPECT_EQ(document.design().recipe.cp, 2);  // 8 GPUs over tp 4
+  for (const char* key : {"cp", "tp", "pp"}) document.set_locked(key, true);
+  EXPECT_EQ(document.derived(), "");
+  document.set_derived("tp");
+  EXPECT_EQ(document.derived(), "") << "what is locked cannot follow";
+}
+
+TEST_F(Panel, TheBestIsTheBestOfThoseThatKeepTheLocks) {
+  document.set_locked("cp", true);
+  document.set_locked("tp", true);
+  settle();
+  ASSERT_TRUE(live.search());
+  // By hand: of the feasible recipes with cp 4 and tp 2 the fastest, for there is one CP degree only.
+  const Requirements& requirements = live.search()->scenario->requirements;
+  const Candidate* fastest = nullptr;
+  for (const Candidate& candidate : live.search()->evaluated) {
+    if (candidate.recipe.cp != 4 || candidate.recipe.tp != 2 || !judge_candidate(candidate, requirements).feasible()) continue;
+    if (fastest == nullptr || candidate.time.step() < fastest->time.step()) fastest = &candidate;
+  }
+  ASSERT_EQ(live.best().has_value(), fastest != nullptr);
+  if (fastest != nullptr) {
+    EXPECT_EQ(live.best()->time.step(), fastest->time.step());
+  }
+  for (const Lever& lever : live.levers()) {
+    EXPECT_THAT(lever.differs, testing::Not(testing::Contains("cp"))) << lever.change;
+    EXPECT_THAT(lever.differs, testing::Not(testing::Contains("tp"))) << lever.change;
+  }
+  document.set_locks({});
+  ASSERT_EQ(live.best().has_value(), live.search()->plan.ships);
+  if (live.best()) {
+    EXPECT_EQ(live.best()->recipe, live.search()->plan.ship.recipe);
+  }
+}
+
+TEST_F(Panel, NoOtherValueIsProposedForALockedOne) {
+  ASSERT_TRUE(document.set_value("vpp", "2").empty());  // chunks without a pipeline
+  settle();
+  ASSERT_FALSE(live.now().legal());
+  const std::string key = parameter_of(live.now().problems.front());
+  ASSERT_TRUE(is_lockable(key)) << key;
+  ASSERT_NE(panel.row(key)->findChild<QPushButton*>(), nullptr);
+  document.set_locked(key, true);
+  QTest::qWait(0);  // buttons go with the next turn of the loop
+  EXPECT_EQ(panel.row(key)->findChild<QPushButton*>(), nullptr);
+  EXPECT_FALSE(panel.row(key)->trouble().isEmpty()) << "the rule stays said";
 }
 
 TEST_F(Panel, EveryControlHasAnAccessibleName) {

@@ -203,6 +203,42 @@ TEST(Axes, AreThoseThatVaryWithStopsAtEqualDistances) {
   EXPECT_DOUBLE_EQ(place_of(memory, 65.0), 0.5) << "between 40 and 90";
 }
 
+TEST(Axes, OnALogarithmicOneEqualFactorsAreEqualDistances) {
+  const auto set = small_set();
+  const std::vector<std::uint32_t> rows = {0, 1, 2, 3};
+  ParallelAxis memory = parallel_axes(*set, rows, ResultTable::usual_columns()).back();
+  set_logarithmic(*set, rows, true, memory);
+  ASSERT_TRUE(memory.logarithmic);
+  // From 40 to 90 GiB: 60 is the mean of the two by factors, 1.5 each.
+  EXPECT_DOUBLE_EQ(place_of(memory, 40.0), 0.0);
+  EXPECT_DOUBLE_EQ(place_of(memory, 60.0), 0.5);
+  EXPECT_DOUBLE_EQ(place_of(memory, 90.0), 1.0);
+  EXPECT_DOUBLE_EQ(value_at(memory, 0.5), 60.0);
+  const FilterTerm lower = brush_between(*set, memory, 0.0, 0.5);
+  EXPECT_DOUBLE_EQ(lower.high, 60.0);
+  EXPECT_TRUE(std::isinf(lower.low));
+  memory.flipped = true;
+  EXPECT_DOUBLE_EQ(place_of(memory, 40.0), 1.0);
+  // Degrees stand at equal distances already.
+  ParallelAxis cp = parallel_axes(*set, rows, ResultTable::usual_columns()).front();
+  EXPECT_FALSE(why_not_logarithmic(*set, rows, cp).isEmpty());
+  set_logarithmic(*set, rows, true, cp);
+  EXPECT_FALSE(cp.logarithmic);
+}
+
+TEST(Axes, ZeroStandsApartAtTheFootOfALogarithmicOne) {
+  ParallelAxis axis;
+  axis.logarithmic = true;
+  axis.low = 0.0;
+  axis.least = 0.01;
+  axis.high = 1.0;
+  EXPECT_DOUBLE_EQ(place_of(axis, 0.0), 0.0);
+  const double foot = place_of(axis, 0.01);
+  EXPECT_GT(foot, 0.0);
+  EXPECT_NEAR(place_of(axis, 0.1), (foot + 1.0) / 2, 1e-12) << "a tenth is half way from a hundredth to one";
+  for (const double value : {0.0, 0.01, 0.05, 1.0}) EXPECT_NEAR(value_at(axis, place_of(axis, value)), value, 1e-12);
+}
+
 TEST(Axes, BrushesAreTermsAndFindTheirPlaceAgain) {
   const auto set = small_set();
   const std::vector<ParallelAxis> axes = parallel_axes(*set, {0, 1, 2, 3}, ResultTable::usual_columns());
@@ -417,6 +453,38 @@ TEST_F(ResultViews, ADragOverTheScatterKeepsWhatLiesInside) {
   EXPECT_EQ(view.book().filter().terms.size(), 2u);
   view.speeds()->setCurrentIndex(1);
   EXPECT_EQ(view.book().speed_field(), field_named("tokens"));
+}
+
+TEST_F(ResultViews, AnAxisIsMadeLogarithmicByKeyAndMenuAndStaysSo) {
+  ParallelPlot* plot = view.parallel();
+  const auto axis_of = [&](const char* key) {
+    return static_cast<std::size_t>(std::ranges::find(plot->axes(), field_named(key), &ParallelAxis::field) -
+                                    plot->axes().begin());
+  };
+  plot->setFocus();
+  while (plot->focused_axis() != axis_of("memory")) QTest::keyClick(plot, Qt::Key_Right);
+  QTest::keyClick(plot, Qt::Key_L);
+  EXPECT_TRUE(plot->axes()[axis_of("memory")].logarithmic);
+  EXPECT_TRUE(plot->accessibleDescription().contains("logarithmic"));
+  EXPECT_EQ(plot->logarithmic_fields(), QStringList{"memory"});
+  // Half way up everything is kept that the filter lets pass below the geometric mean.
+  const ParallelAxis memory = plot->axes()[axis_of("memory")];
+  const int x = static_cast<int>(plot->axis_x(axis_of("memory")));
+  QTest::mousePress(plot, Qt::LeftButton, Qt::NoModifier, {x, static_cast<int>(plot->place_y(0.0))});
+  QTest::mouseMove(plot, {x, static_cast<int>(plot->place_y(0.5))});
+  QTest::mouseRelease(plot, Qt::LeftButton, Qt::NoModifier, {x, static_cast<int>(plot->place_y(0.5))});
+  ASSERT_EQ(view.book().filter().terms.size(), 1u);
+  const double mean = std::sqrt(memory.low * memory.high);
+  EXPECT_NEAR(view.book().filter().terms[0].high / mean, 1.0, 0.12) << "within the slack of a pointer";
+  // A new search keeps it; a degree refuses, and says why.
+  ASSERT_TRUE(document.set_value("global_batch", "16").empty());
+  settle();
+  EXPECT_TRUE(plot->axes()[axis_of("memory")].logarithmic);
+  const auto menu = plot->menu_of(axis_of("cp"));
+  EXPECT_FALSE(menu->actions().front()->isEnabled());
+  EXPECT_TRUE(menu->actions().front()->text().contains("equal distances"));
+  plot->menu_of(axis_of("memory"))->actions().front()->trigger();
+  EXPECT_FALSE(plot->axes()[axis_of("memory")].logarithmic);
 }
 
 TEST_F(ResultViews, AnAxisIsBrushedByMouseAndByKeys) {

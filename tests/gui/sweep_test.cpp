@@ -19,6 +19,7 @@
 #include "gui/results/filter_bar.h"
 #include "gui/results/results_view.h"
 #include "gui/results/sweep_dialog.h"
+#include "gui/study/recipe_values.h"
 
 namespace cpfit::gui {
 namespace {
@@ -235,6 +236,23 @@ TEST_F(SweepDialogs, ASearchIsChosenEstimatedStartedAndStored) {
   EXPECT_EQ(database.content()->runs[0].status, RunStatus::kDone);
   EXPECT_EQ(database.content()->runs[0].stored_candidates, static_cast<std::int64_t>(view.book().set()->size()));
   EXPECT_TRUE(view.book().set()->command.startsWith("cpfit runs show 1 --db")) << view.book().set()->command.toStdString();
+}
+
+TEST_F(SweepDialogs, WhatIsLockedIsNotVaried) {
+  const std::string tp = recipe_value(document.design().recipe, "tp");
+  document.set_locked("tp", true);
+  counted();
+  EXPECT_TRUE(dialog->value_button("tp", tp)->isChecked());
+  EXPECT_FALSE(dialog->value_button("tp", tp)->isEnabled());
+  EXPECT_FALSE(dialog->value_button("tp", "")->isChecked());
+  EXPECT_TRUE(dialog->value_button("cp", "4")->isEnabled());
+  QTest::mouseClick(dialog->start_button(), Qt::LeftButton);
+  ended();
+  ASSERT_FALSE(view.book().is_empty());
+  for (const Candidate& candidate : view.book().set()->candidates) EXPECT_EQ(recipe_value(candidate.recipe, "tp"), tp);
+  document.set_locked("tp", false);
+  EXPECT_TRUE(dialog->value_button("tp", "2")->isChecked()) << "what was chosen before: tp 1, 2, 4, 8";
+  EXPECT_TRUE(dialog->value_button("tp", "2")->isEnabled());
 }
 
 TEST_F(SweepDialogs, StopKeepsWhatIsThereAndTheDialogCanBeClosed) {

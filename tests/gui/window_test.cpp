@@ -1,14 +1,19 @@
 // The window: actions, palette, what files are, sessions, themes and scale, opening and refusing.
 #include <gmock/gmock.h>
 
+#include <QAbstractItemModelTester>
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QDockWidget>
 #include <QFile>
+#include <QKeySequenceEdit>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMimeData>
+#include <QPushButton>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -16,12 +21,14 @@
 #include "gui/recipe/recipe_panel.h"
 #include "gui/recipe/recipe_row.h"
 #include "gui/recipe/verdict_strip.h"
+#include "gui/results/parallel_plot.h"
 #include "gui/results/results_view.h"
 #include "gui/view/export_view.h"
 #include "gui/view/study_view.h"
 #include "gui/window/command_palette.h"
 #include "gui/window/dropped_file.h"
 #include "gui/window/examples.h"
+#include "gui/window/key_dialog.h"
 #include "gui/window/layouts.h"
 #include "gui/window/main_window.h"
 #include "gui/window/palette_match.h"
@@ -66,10 +73,13 @@ TEST(Sessions, ReadBack) {
   state.docks = "docks";
   state.study = "a/b.toml";
   state.recipe = "tp=2";
+  state.locks = {"cp", "recompute"};
   state.database = "a/b.sqlite";
   state.calibration_from = "a/b.json.toml";
   state.calibration_id = "abcd";
   state.filters = {"+fits, cp>=4", "memory<=70"};
+  state.log_axes = {"memory", "step"};
+  state.keys = {"edit.undo=Ctrl+U", "run.pin="};
   state.recent = {"a", "b"};
   state.theme = "dark";
   state.scale = 1.5;
@@ -95,6 +105,36 @@ TEST(Sessions, ABrokenFileIsPutAsideAndSaid) {
   }
   EXPECT_TRUE(load_session(folder.filePath("none.json")).trouble.isEmpty());
   EXPECT_FALSE(save_session({}, "/proc/nowhere/session.json").isEmpty());
+}
+
+std::vector<ActionSpec> three_commands() {
+  return {{"a.undo", "&Edit", "&Undo", "Ctrl+Z", "", false, false},
+          {"a.redo", "&Edit", "&Redo", "Ctrl+Shift+Z; Ctrl+Y", "", false, false},
+          {"a.stop", "&Run", "S&top", "", "", false, false}};
+}
+
+TEST(KeyMaps, HoldWhatDiffersAndKnowWhoHasAKey) {
+  const std::vector<ActionSpec> specs = three_commands();
+  KeyMap map = with_keys(specs, {}, "a.undo", "Ctrl+U");
+  EXPECT_EQ(keys_under(specs, map, "a.undo"), "Ctrl+U");
+  EXPECT_EQ(keys_under(specs, map, "a.redo"), "Ctrl+Shift+Z; Ctrl+Y");
+  EXPECT_TRUE(key_conflicts(specs, map, "a.stop", QKeySequence("Ctrl+Z")).empty()) << "Undo gave it up";
+  const auto taken = key_conflicts(specs, map, "a.stop", QKeySequence("Ctrl+Y"));
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0].text, "Redo");
+  // A sequence that begins with another's key never gets beyond it.
+  EXPECT_EQ(key_conflicts(specs, map, "a.stop", QKeySequence("Ctrl+U, Ctrl+X")).size(), 1u);
+  // Zoom keys of the timeline: a command would take them from all views.
+  ASSERT_EQ(key_conflicts(specs, map, "a.stop", QKeySequence("W")).size(), 1u);
+  EXPECT_TRUE(key_conflicts(specs, map, "a.stop", QKeySequence("W"))[0].id.isEmpty());
+  // Of two keys one goes; the table's own are no entry.
+  map = without_key(specs, map, "a.redo", QKeySequence("Ctrl+Y"));
+  EXPECT_EQ(keys_under(specs, map, "a.redo"), "Ctrl+Shift+Z");
+  EXPECT_EQ(key_map(specs, lines_of(map)), map);
+  map = with_keys(specs, map, "a.undo", "Ctrl+Z");
+  map = with_keys(specs, map, "a.redo", "Ctrl+Shift+Z; Ctrl+Y");
+  EXPECT_TRUE(map.empty());
+  EXPECT_TRUE(key_map(specs, {"a.gone=Ctrl+K", "a.undo=NoSuchKey", "nonsense"}).empty());
 }
 
 TEST(Sessions, RecentIsShortAndHasNothingTwice) {
@@ -215,6 +255,7 @@ TEST_F(Window, TheSessionGoesRound) {
   ASSERT_TRUE(QTest::qWaitFor([&] { return window.database().content() != nullptr; }, 20'000));
   window.results().book().set_filter(*parse_filter("+fits, cp>=2"));
   window.results().book().keep_filter();
+  window.results().parallel()->set_logarithmic_fields({"memory"});
   auto chosen = std::make_shared<ChosenCalibration>();
   chosen->calibration = default_calibration();
   chosen->calibration.assumed = false;
@@ -228,6 +269,9 @@ TEST_F(Window, TheSessionGoesRound) {
   Design design = window.document().design();
   design.calibration = chosen;
   window.document().set_design(design, "Rates");
+  window.document().set_locked("cp", true);
+  window.document().set_locked("recompute", true);
+  window.actions_table().set_own_keys({{"run.stop", "Ctrl+K"}});
   window.set_theme(ThemeChoice::kDark);
   window.set_scale(1.15);
   const SessionState state = window.session();
@@ -235,15 +279,66 @@ TEST_F(Window, TheSessionGoesRound) {
   again.show();
   again.restore(session_from_json(to_json(state)).state);
   EXPECT_EQ(again.document().design().recipe, window.document().design().recipe);
+  EXPECT_EQ(again.document().locks(), (Locks{"cp", "recompute"}));
+  EXPECT_EQ(again.actions_table().find("run.stop")->shortcut(), QKeySequence("Ctrl+K"));
   EXPECT_EQ(again.theme(), ThemeChoice::kDark);
   ASSERT_TRUE(again.live().calibration());
   EXPECT_EQ(again.live().calibration()->name, "mine");
+  EXPECT_EQ(again.results().parallel()->logarithmic_fields(), QStringList{"memory"});
   EXPECT_EQ(again.results().book().kept_filters(), window.results().book().kept_filters());
   ASSERT_TRUE(QTest::qWaitFor([&] { return again.database().content() != nullptr; }, 20'000));
   EXPECT_EQ(again.database().path(), folder.filePath("my.sqlite"));
   EXPECT_DOUBLE_EQ(again.scale(), 1.15);
   again.set_scale(1.0);
   again.set_theme(ThemeChoice::kLight);
+}
+
+TEST_F(Window, NoTwoCommandsHaveOneKeyAndNoneHasAViews) {
+  const AppActions& table = window.actions_table();
+  for (const ActionSpec& spec : table.specs()) {
+    for (const QKeySequence& key : keys_of(spec.keys))
+      EXPECT_TRUE(key_conflicts(table.specs(), {}, spec.id, key).empty())
+          << spec.id.toStdString() << key.toString().toStdString();
+  }
+}
+
+TEST_F(Window, KeysAreChangedTakenOverAndSetBack) {
+  open();
+  AppActions& table = window.actions_table();
+  KeyDialog dialog(table, &window);
+  const QAbstractItemModelTester tester(dialog.model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
+  dialog.show();
+  dialog.filter()->setFocus();
+  QTest::keyClicks(dialog.filter(), "unpin");
+  ASSERT_EQ(dialog.model()->rowCount(), 1);
+  EXPECT_TRUE(dialog.model()->index(0, 0).data().toString().contains("Unpin"));
+  dialog.filter()->clear();
+  dialog.choose("run.unpin");
+  dialog.field()->setFocus();
+  QTest::keyClick(dialog.field(), Qt::Key_U, Qt::ControlModifier);
+  // The field waits a moment for a second key of the sequence.
+  ASSERT_TRUE(QTest::qWaitFor([&] { return dialog.set_button()->isEnabled(); }, 10'000));
+  EXPECT_TRUE(dialog.conflict()->text().isEmpty());
+  QTest::mouseClick(dialog.set_button(), Qt::LeftButton);
+  EXPECT_EQ(table.find("run.unpin")->shortcut(), QKeySequence("Ctrl+U"));
+  // A key of another is taken over only when asked for, and the other has none of it then.
+  dialog.field()->setKeySequence(QKeySequence("Ctrl+R"));
+  EXPECT_TRUE(dialog.conflict()->text().contains("Simulate now")) << dialog.conflict()->text().toStdString();
+  QTest::mouseClick(dialog.set_button(), Qt::LeftButton);
+  EXPECT_EQ(table.find("run.unpin")->shortcut(), QKeySequence("Ctrl+R"));
+  EXPECT_TRUE(table.find("run.simulate")->shortcuts().isEmpty());
+  // One that views need is refused.
+  dialog.field()->setKeySequence(QKeySequence("W"));
+  EXPECT_FALSE(dialog.set_button()->isEnabled());
+  EXPECT_FALSE(dialog.conflict()->text().isEmpty());
+  // Back to its default: who holds that key by now gives it back.
+  dialog.choose("run.simulate");
+  QTest::mouseClick(dialog.default_button(), Qt::LeftButton);
+  EXPECT_EQ(table.find("run.simulate")->shortcut(), QKeySequence("Ctrl+R"));
+  EXPECT_TRUE(table.find("run.unpin")->shortcuts().isEmpty());
+  QTest::mouseClick(dialog.defaults_button(), Qt::LeftButton);
+  EXPECT_EQ(table.find("run.unpin")->shortcut(), QKeySequence("Shift+B"));
+  EXPECT_TRUE(table.own_keys().empty());
 }
 
 TEST_F(Window, UndoTakesBackWhatWasTypedInABox) {
