@@ -33,7 +33,8 @@ class ProgramBuilder {
   ResourceId resource(const Resource& resource);
   PatternId pattern(std::vector<Use> uses);  // equal patterns share an id; empty: kNone
   TagId tag(const Tag& tag);                 // equal tags share an id
-  HoldId hold(const Hold& hold);             // equal holds share an id
+  [[nodiscard]] const Tag& tag_of(TagId id) const { return program_.tags[id]; }
+  HoldId hold(const Hold& hold);  // equal holds share an id
 
   /// Adds an activity at the end of each lane. `hold` applies to every slot (holds differ by rank: use the overload).
   ActivityId add(const Spec& spec, std::initializer_list<LaneId> lanes);

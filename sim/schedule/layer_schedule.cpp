@@ -67,12 +67,14 @@ void LayerSchedule::each_kernel(std::int32_t stage, TagId tag, Kernel time, std:
 }
 
 std::vector<ActivityId> LayerSchedule::posted_collectives(std::int32_t stage, CollectiveKind kind, const char* name, Bytes bytes,
-                                                          const Place& at) {
+                                                          const Place& at, bool by_copy_engine) {
   std::vector<ActivityId> posted;
   const GroupShape shape = group_shapes(recipe_).tp;
   const TagId tag = writer_.tag(name, Work::kCollective, at, TrafficAxis::kTp);
   for (const std::vector<std::int32_t>& group : groups_[static_cast<std::size_t>(stage)].tensor) {
-    posted.push_back(writer_.collective(group, LaneKind::kTp, tag, writer_.network().collective(kind, shape, group, bytes), at));
+    Transfer transfer = writer_.network().collective(kind, shape, group, bytes);
+    transfer.by_copy_engine = by_copy_engine;
+    posted.push_back(writer_.collective(group, LaneKind::kTp, tag, transfer, at));
   }
   return posted;
 }
@@ -94,7 +96,9 @@ void LayerSchedule::gathered_product(std::int32_t stage, const char* name, Kerne
   const TagId tag = writer_.tag(name, Work::kGemm, at);
   const bool gathers = recipe_.tp > 1 && recipe_.sequence_parallel;
   if (!gathers) return each_kernel(stage, tag, time, launches, at);
-  const std::vector<ActivityId> gather = posted_collectives(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);
+  const bool copies = overlap_tp_ == TpOverlap::kUserBuffers;
+  const std::vector<ActivityId> gather =
+      posted_collectives(stage, CollectiveKind::kAllGather, copies ? "copied gather" : "gather", tp_.gather, at, copies);
   if (overlap_tp_ == TpOverlap::kNone) {
     gate_groups(stage, gather);
     return each_kernel(stage, tag, time, launches, at);

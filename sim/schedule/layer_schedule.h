@@ -6,7 +6,8 @@
 //   backward   each half: gather dY | row products | what stands between | column input gradient beside the re-gather of its
 //   input |
 //              column weight gradient beside the scatter of dX | norm
-//   overlap_tp by user buffers: a ring gather under (tp-1)/tp of the product that needs it, a scatter pipelined in four chunks;
+//   overlap_tp by user buffers: a ring gather by the copy engines, which take no SMs, under (tp-1)/tp of the product that needs
+//   it, a scatter pipelined in four chunks (TransformerEngine initialize_ub, use_ce; frameworks.md 3.1);
 //   behind the own shard: a gather under 1/tp of the product, a scatter under nothing in forward (model/framework/rule_set.h).
 // Without tensor parallelism neighbouring kernels are one activity: nothing can come between them.
 #pragma once
@@ -46,7 +47,7 @@ class LayerSchedule {
   /// A collective of every tensor-parallel group of the stage that the next kernels wait for; without tensor parallelism nothing.
   void tensor_parallel(std::int32_t stage, CollectiveKind kind, const char* name, Bytes bytes, const Place& at);
   [[nodiscard]] std::vector<engine::ActivityId> posted_collectives(std::int32_t stage, CollectiveKind kind, const char* name,
-                                                                   Bytes bytes, const Place& at);
+                                                                   Bytes bytes, const Place& at, bool by_copy_engine = false);
   void gate_groups(std::int32_t stage, const std::vector<engine::ActivityId>& collectives);
   void gathered_product(std::int32_t stage, const char* name, Kernel time, std::int32_t launches, const Place& at);
   void scattered_product(std::int32_t stage, const char* name, Kernel time, std::int32_t launches, const Place& at);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+
+#include "sim/screen/layer_cost.h"
 
 namespace cpfit::schedule {
 
@@ -14,6 +17,15 @@ double per_picosecond(BytesPerSecond rate) { return rate.value() / kPicosecondsP
 /// Transfers below this size take a collective's fixed time: its first piece is flat there.
 constexpr Bytes kTiny = Bytes(256.0);
 
+/// Links so fast that what passes them is felt by the memory behind them.
+bool loads_memory(LinkClass link) { return link == LinkClass::kNvlink || link == LinkClass::kXgmi; }
+
+/// Attainable memory bandwidth: what a kernel's time grows by with its traffic. Bytes per picosecond.
+double memory_rate(const GpuRates& rates) {
+  const Bytes small(1e10), large(2e10);  // far beyond what a launch hides
+  return per_picosecond((large - small) / (memory_time(rates, large, 1).time - memory_time(rates, small, 1).time));
+}
+
 /// Largest data-parallel replicas whose flows are counted one by one on shared links.
 constexpr std::int32_t kCountedReplicas = 64;
 
@@ -23,6 +35,7 @@ StepNetwork::StepNetwork(const ScreenContext& context, const Recipe& recipe, con
                          engine::ProgramBuilder& program)
     : context_(context), recipe_(recipe), ranks_(ranks), program_(program) {
   messages_.resize(static_cast<std::size_t>(ranks.count()));
+  const double rate = memory_rate(context.rates);
   for (std::int32_t rank = 0; rank < ranks.count(); ++rank) {
     engine::Resource sm;
     sm.capacity = 1.0;
@@ -30,6 +43,11 @@ StepNetwork::StepNetwork(const ScreenContext& context, const Recipe& recipe, con
     sm_.push_back(program.resource(sm));
     holds_.emplace_back().fill(kUnknownHold);
     kernel_.push_back(program.pattern({{sm_.back(), 1.0}}));
+    engine::Resource memory;
+    memory.capacity = rate;
+    memory.rank = rank;
+    memory_.push_back(program.resource(memory));
+    memory_kernel_.push_back(program.pattern({{sm_.back(), 1.0}, {memory_.back(), rate}}));
   }
 }
 
@@ -78,8 +96,8 @@ void StepNetwork::add_images(std::int64_t from, std::int64_t to, double weight, 
   }
 }
 
-engine::PatternId StepNetwork::pattern_of(const Weights& weights) {
-  std::vector<engine::Use> uses;
+engine::PatternId StepNetwork::pattern_of(const Weights& weights, std::vector<engine::Use> memory) {
+  std::vector<engine::Use> uses = std::move(memory);
   for (const auto& [link, weight] : weights) {
     const engine::ResourceId resource = resource_of(link);
     uses.push_back({resource, weight});
@@ -121,7 +139,11 @@ Transfer StepNetwork::new_message(std::int32_t from, std::int32_t to, Bytes byte
   transfer.amount = bytes.value();
   transfer.cap = per_picosecond(bytes / flowing);
   add_images(a, b, 1.0, weights);
-  transfer.pattern = pattern_of(weights);
+  std::vector<engine::Use> memory;
+  if (loads_memory(transfer.slowest)) {
+    memory = {{memory_[static_cast<std::size_t>(from)], 1.0}, {memory_[static_cast<std::size_t>(to)], 1.0}};
+  }
+  transfer.pattern = pattern_of(weights, std::move(memory));
   return transfer;
 }
 
@@ -185,7 +207,12 @@ Transfer StepNetwork::new_collective(CollectiveKind kind, GroupShape shape, std:
     const double capacity = attainable(context_.cluster.topology->links()[static_cast<std::size_t>(link)]);
     if (transfer.cap * weight > capacity) weight = capacity / transfer.cap;
   }
-  transfer.pattern = transfer.amount > 0 ? pattern_of(weights) : engine::kNone;
+  std::vector<engine::Use> memory;
+  if (loads_memory(transfer.slowest) && shape != group_shapes(recipe_).tp) {
+    const double adds = kind == CollectiveKind::kReduceScatter ? 1.0 : kind == CollectiveKind::kAllReduce ? 0.5 : 0.0;
+    for (const std::int32_t member : members) memory.push_back({memory_[static_cast<std::size_t>(member)], 2.0 + adds});
+  }
+  transfer.pattern = transfer.amount > 0 ? pattern_of(weights, std::move(memory)) : engine::kNone;
   return transfer;
 }
 

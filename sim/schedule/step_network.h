@@ -1,4 +1,11 @@
-// The resources of a step and what communication draws on them: directed links of the topology, the SMs of every simulated GPU.
+// The resources of a step and what draws on them: directed links of the topology, the SMs and the memory bandwidth of every
+// simulated GPU.
+//
+// Memory bandwidth: a kernel that is timed by what it moves takes all that is attainable (rates: memory), a transfer inside the
+// scale-up domain one byte where it is read and one where it is written for each on the wire, and a reduction one more for what
+// it adds to (derived; NCCL may stage and take more). Slower links leave the memory alone: a NIC brings a sixtieth of its rate.
+// So do tensor-parallel collectives, which only products run beside. The SMs of an overlapped collective are counted apart
+// (rates: overlap, whose source leaves memory out); of both the scarcer decides.
 //
 // What a transfer attains alone comes from the same fitted curves as the screen's (rates: alpha, attainable share of a link, size
 // curves of collectives); what it gets beside others from max-min fair shares of the links on its routes. A link's capacity
@@ -27,6 +34,7 @@ struct Transfer {
   double cap = 1;     // bytes per picosecond
   engine::PatternId pattern = engine::kNone;
   LinkClass slowest = LinkClass::kNvlink;  // decides how much a kernel beside it is slowed
+  bool by_copy_engine = false;             // takes no SMs
   [[nodiscard]] bool empty() const { return fixed == 0 && amount == 0; }
 };
 
@@ -44,6 +52,10 @@ class StepNetwork {
 
   /// The SMs of a simulated rank's GPU, all of them.
   [[nodiscard]] engine::PatternId kernel(std::int32_t rank) const { return kernel_[static_cast<std::size_t>(rank)]; }
+  /// The same for a kernel that its memory traffic bounds, and all of the GPU's memory bandwidth.
+  [[nodiscard]] engine::PatternId memory_kernel(std::int32_t rank) const {
+    return memory_kernel_[static_cast<std::size_t>(rank)];
+  }
   /// What a communication kernel takes of them while it is posted: 1 - 1/slowdown (rates: overlap).
   [[nodiscard]] engine::HoldId hold(std::int32_t rank, LinkClass link);
 
@@ -52,7 +64,7 @@ class StepNetwork {
   [[nodiscard]] Transfer new_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages);
   void add_route(std::int64_t from, std::int64_t to, double weight, Weights& weights);
   void add_images(std::int64_t from, std::int64_t to, double weight, Weights& weights);
-  [[nodiscard]] engine::PatternId pattern_of(const Weights& weights);
+  [[nodiscard]] engine::PatternId pattern_of(const Weights& weights, std::vector<engine::Use> memory);
   [[nodiscard]] Transfer new_collective(CollectiveKind kind, GroupShape shape, std::span<const std::int32_t> members, Bytes bytes,
                                         std::int64_t ranks);
   [[nodiscard]] engine::ResourceId resource_of(std::int32_t link);
@@ -62,8 +74,9 @@ class StepNetwork {
   const Recipe& recipe_;
   const SimulatedRanks& ranks_;
   engine::ProgramBuilder& program_;
-  std::vector<engine::PatternId> kernel_;  // (ranks)
-  std::vector<engine::ResourceId> sm_;     // (ranks)
+  std::vector<engine::PatternId> kernel_;         // (ranks)
+  std::vector<engine::PatternId> memory_kernel_;  // (ranks)
+  std::vector<engine::ResourceId> sm_, memory_;   // (ranks)
   static constexpr engine::HoldId kUnknownHold = -2;
   std::vector<std::array<engine::HoldId, kLinkClasses>> holds_;  // (ranks, link class)
   std::map<std::int32_t, engine::ResourceId> resource_;          // link -> resource

@@ -11,6 +11,16 @@ using engine::LaneKind;
 using engine::Spec;
 using engine::TagId;
 
+namespace {
+
+/// Kernels that are timed by the bytes they move. Where neighbouring kernels are one activity it counts as a product.
+bool memory_bound(engine::Work work) {
+  return work == engine::Work::kElementwise || work == engine::Work::kMerge || work == engine::Work::kEmbedding ||
+         work == engine::Work::kOptimizer;
+}
+
+}  // namespace
+
 TagId Writer::tag(const std::string& name, engine::Work work, const Place& place, engine::TrafficAxis axis) {
   engine::Tag tag;
   tag.name = name;
@@ -38,7 +48,7 @@ ActivityId Writer::kernel(std::int32_t rank, LaneKind kind, TagId tag, engine::P
   Transfer work;
   const double slowness = slowness_[static_cast<std::size_t>(rank)];
   work.amount = slowness == 1.0 ? static_cast<double>(time) : std::ceil(static_cast<double>(time) * slowness);
-  work.pattern = network_.kernel(rank);
+  work.pattern = memory_bound(program_.tag_of(tag).work) ? network_.memory_kernel(rank) : network_.kernel(rank);
   const LaneId lane = program_.lane(rank, kind);
   const ActivityId id = program_.add(spec(tag, work, place), {lane});
   if (launches > 0) program_.launch(id, lane, launches);
@@ -75,7 +85,8 @@ ActivityId Writer::posted(std::span<const std::int32_t> members, LaneKind kind, 
   holds_.clear();
   for (const std::int32_t member : members) {
     lanes_.push_back(program_.lane(member, kind));
-    holds_.push_back(transfer.empty() ? engine::HoldId{-1} : network_.hold(member, transfer.slowest));
+    const bool no_sms = transfer.empty() || transfer.by_copy_engine;
+    holds_.push_back(no_sms ? engine::HoldId{-1} : network_.hold(member, transfer.slowest));
   }
   return program_.add(spec(tag, transfer, place), lanes_, holds_);
 }

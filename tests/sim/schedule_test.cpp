@@ -8,6 +8,7 @@
 #include "model/recipe/pipeline_order.h"
 #include "sim/plan/step_timeline.h"
 #include "sim/plan/timeline_summary.h"
+#include "sim/schedule/writer.h"
 #include "sim/timeline/critical_path.h"
 #include "sim/timeline/loads.h"
 
@@ -272,6 +273,57 @@ TEST_F(StepTest, InterleavedChunksReduceWhileLaterOnesRun) {
   const StepTimeline step = timeline("tp=1,cp=4,pp=2,dp=2,vpp=4,cp_comm=all_gather,state_sharding=zero2,framework=llama3-meta");
   EXPECT_NEAR(step.ratio(), 1.0, kAgreement);
   EXPECT_NEAR(step.candidate.time.exposed_dp / step.screened.time.exposed_dp, 1.0, 0.25);
+}
+
+TEST_F(StepTest, MemoryBoundKernelsShareTheMemoryWithWhatPassesIt) {
+  // Two ranks send to each other over NVLink for as long as rank 0 runs a kernel. The transfers read B and write B bytes there a
+  // second, of the C that are attainable: a kernel that memory bounds keeps 1 - 2B/C of its speed, a product what the SMs of the
+  // rank's own sender leave it, 1/slowdown.
+  const Recipe recipe = parse_recipe("tp=1,cp=2,pp=1,dp=4", scenario.base).value();
+  scenario.base = recipe;
+  Workbench bench = Workbench::build(scenario, rates).value();
+  bench.prepare(recipe);
+  const ScreenContext context = bench.context(scenario.training);
+  const schedule::SimulatedRanks ranks(recipe, false);
+  const auto stretched = [&](engine::Work work) {
+    engine::ProgramBuilder program;
+    schedule::StepNetwork network(context, recipe, ranks, program);
+    schedule::Writer writer(ranks, network, program, {1.0, 1.0});
+    const schedule::Place at;
+    const engine::TagId message = writer.tag("message", engine::Work::kMessage, at, engine::TrafficAxis::kCp);
+    const schedule::Transfer both = network.message(0, 1, Bytes(1e9), 1);
+    writer.message(0, 1, engine::LaneKind::kCpSend, engine::LaneKind::kCpReceive, message, both, at);
+    writer.message(1, 0, engine::LaneKind::kCpSend, engine::LaneKind::kCpReceive, message, network.message(1, 0, Bytes(1e9), 1),
+                   at);
+    const engine::Picoseconds time = 1'000'000'000;  // ends well before the messages, which take 2.5 ms
+    const engine::ActivityId kernel = writer.kernel(0, engine::LaneKind::kCompute, writer.tag("kernel", work, at), time, 0, at);
+    const engine::Run done = engine::run(program.take()).value();
+    // While the messages are in their fixed part nothing passes the memory yet.
+    const double alone = static_cast<double>(both.fixed),
+                 flowing = static_cast<double>(done.end[static_cast<std::size_t>(kernel)]);
+    const double slowdown = overlap_slowdown(context.rates, LinkClass::kNvlink);
+    return std::pair((static_cast<double>(time) - alone / slowdown) / (flowing - alone), both.cap);
+  };
+  const Seconds memory = memory_time(context.rates, Bytes(3e10), 1).time - memory_time(context.rates, Bytes(1e10), 1).time;
+  const double attainable = 2e10 / memory.value();
+  const auto [merge, rate] = stretched(engine::Work::kMerge);
+  EXPECT_NEAR(merge, 1.0 - 2.0 * rate * engine::kPicosecondsPerSecond / attainable, 1e-6);
+  EXPECT_NEAR(stretched(engine::Work::kGemm).first, 1.0 / overlap_slowdown(context.rates, LinkClass::kNvlink), 1e-6);
+}
+
+TEST_F(StepTest, CopyEnginesTakeNoSms) {
+  // Gathers behind user buffers are copied (cp_model.md G.1, frameworks.md 3.1); scatters are kernels.
+  std::optional<schedule::StepProgram> step;
+  (void)run("tp=4,cp=1,pp=1,dp=2,overlap_tp=true,state_sharding=none", &step);
+  std::map<std::string, int> holding, all;
+  for (const engine::Activity& activity : step->program.activities) {
+    const std::string& name = step->program.tags[activity.tag].name;
+    ++all[name];
+    if (step->program.slots[static_cast<std::size_t>(activity.first_slot)].hold >= 0) ++holding[name];
+  }
+  EXPECT_GT(all["copied gather"], 0);
+  EXPECT_EQ(holding["copied gather"], 0);
+  EXPECT_EQ(holding["scatter"], all["scatter"]);
 }
 
 TEST_F(StepTest, PhasesAddUpAndAPipelineFillsBeforeItIsSteady) {
