@@ -33,7 +33,7 @@ History::History(const engine::Program& program, const engine::Run& run) : progr
     lanes_[place[at(program.lanes[lane].rank)]++] = static_cast<LaneId>(lane);
   }
 
-  section_of_.assign(activities, kNone);
+  if (!program.sections.empty()) section_of_.assign(activities, kNone);
   folds_.resize(program.sections.size());
   for (std::size_t s = 0; s < program.sections.size(); ++s) {
     const engine::Section& section = program.sections[s];
@@ -80,7 +80,7 @@ std::span<const LaneId> History::lanes_of(std::int32_t rank) const {
 }
 
 std::int32_t History::layer(const Instance& i) const {
-  const std::int32_t section = section_of_[at(i.activity)];
+  const std::int32_t section = section_of(i.activity);
   if (section == kNone || activity(i).layer < 0) return activity(i).layer;
   const engine::Section& s = program_->sections[at(section)];
   const ActivityId first = s.first + (i.activity - s.first) % s.stride;
@@ -93,7 +93,7 @@ Picoseconds History::undisturbed(const Instance& i) const {
 }
 
 Instance History::held(ActivityId activity) const {
-  const std::int32_t section = section_of_[at(activity)];
+  const std::int32_t section = section_of(activity);
   if (section == kNone) return {activity, 0, 0};
   const engine::Section& s = program_->sections[at(section)];
   const Fold& fold = folds_[at(section)];
@@ -116,15 +116,15 @@ Instance History::copy_of(ActivityId in_first_copy, std::int32_t section, std::i
 }
 
 Instance History::referred(const Instance& from, ActivityId other) const {
-  const std::int32_t section = section_of_[at(from.activity)];
-  if (section == kNone || section_of_[at(other)] != section) return held(other);
+  const std::int32_t section = section_of(from.activity);
+  if (section == kNone || section_of(other) != section) return held(other);
   const engine::Section& s = program_->sections[at(section)];
   const std::int32_t distance = (from.activity - s.first) / s.stride - (other - s.first) / s.stride;
   return copy_of(s.first + (other - s.first) % s.stride, section, from.copy - distance);
 }
 
 Instance History::later_twin(const Instance& i) const {
-  const std::int32_t section = section_of_[at(i.activity)];
+  const std::int32_t section = section_of(i.activity);
   if (section == kNone || i.shift == 0) return i;
   const engine::Section& s = program_->sections[at(section)];
   const std::int32_t held = (i.activity - s.first) / s.stride + folds_[at(section)].cycle;

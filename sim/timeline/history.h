@@ -74,7 +74,9 @@ class History {
   [[nodiscard]] Instance referred(const Instance& from, ActivityId other) const;
   /// The execution in copy `copy` (counting every repetition) of an activity given as it stands in the first copy.
   [[nodiscard]] Instance copy_of(ActivityId in_first_copy, std::int32_t section, std::int32_t copy) const;
-  [[nodiscard]] std::int32_t section_of(ActivityId activity) const { return section_of_[at(activity)]; }  // kNone outside
+  [[nodiscard]] std::int32_t section_of(ActivityId activity) const {  // kNone outside
+    return section_of_.empty() ? kNone : section_of_[at(activity)];
+  }
 
   /// The cause that ended last; of several at one instant the lane's predecessor, then the lowest activity.
   [[nodiscard]] Cause cause(const Instance& i, SlotId slot) const;
@@ -106,7 +108,7 @@ class History {
   std::vector<LaneId> lanes_;              // by rank
   std::vector<std::uint32_t> lane_begin_;  // (ranks + 1) into lanes_
   std::vector<Fold> folds_;                // (sections)
-  std::vector<std::int32_t> section_of_;   // (activities)
+  std::vector<std::int32_t> section_of_;   // (activities), empty without sections
   std::vector<SlotId> previous_;           // (slots) on the same lane
   std::vector<ActivityId> waits_;          // explicit ones, all slots one after the other
   std::vector<std::uint32_t> wait_begin_;  // (slots + 1) into waits_
@@ -117,7 +119,7 @@ void History::visit_lane(LaneId lane, Visit&& visit) const {
   const std::vector<engine::Slot>& slots = program_->slots;
   for (SlotId slot = program_->first_of_lane[at(lane)]; slot != kNone;) {
     const Instance here = held(slots[at(slot)].activity);
-    const std::int32_t section = section_of_[at(here.activity)];
+    const std::int32_t section = section_of(here.activity);
     const engine::Section* s = section == kNone ? nullptr : &program_->sections[at(section)];
     if (s == nullptr || !folds_[at(section)].repeats((here.activity - s->first) / s->stride)) {
       visit(slot, here);
@@ -142,7 +144,7 @@ template <class Visit>
 void History::visit_activity(ActivityId activity, Visit&& visit) const {
   Instance i = held(activity);
   visit(i);
-  const std::int32_t section = section_of_[at(activity)];
+  const std::int32_t section = section_of(activity);
   if (section == kNone) return;
   const engine::Section& s = program_->sections[at(section)];
   const Fold& fold = folds_[at(section)];

@@ -26,6 +26,7 @@ ShortHistory::ShortHistory(const History& full) : full_(&full) {
   const engine::Program& program = full.program();
   const engine::Run& run = full.run();
   jump_of_.resize(program.sections.size());
+  if (run.jumps.empty()) return;
   std::vector<Cut> cuts;
   for (const engine::Jump& jump : run.jumps) {
     jump_of_[static_cast<std::size_t>(jump.section)] = jump;

@@ -13,7 +13,7 @@ class ShortHistory {
  public:
   explicit ShortHistory(const History& full);
   [[nodiscard]] const History& full() const { return *full_; }
-  [[nodiscard]] const History& history() const { return *short_; }  // the shortened one
+  [[nodiscard]] const History& history() const { return short_ ? *short_ : *full_; }  // the shortened one
   /// How many executions an instance of the shortened history stands for.
   [[nodiscard]] std::int32_t weight(const Instance& i) const;
   /// The `n`th of them (0..weight-1), as the full history has it.
@@ -26,7 +26,7 @@ class ShortHistory {
   const History* full_;
   engine::Run run_;                       // activities' times and jumps only
   std::vector<engine::Jump> jump_of_;     // (sections) as in the full run; skipped 0 where there is none
-  std::unique_ptr<const History> short_;  // refers to run_
+  std::unique_ptr<const History> short_;  // refers to run_; none where nothing was skipped: the full one is short
 };
 
 }  // namespace cpfit::timeline
