@@ -1,10 +1,13 @@
-// Collectives in at most three pieces alpha + wire / rate: NCCL changes protocol and algorithm with size, and one line
-// through all of it misses by a quarter in the middle. Pieces are found by dynamic programming over the measured sizes; each
-// is a robust two-parameter fit of relative errors with both parameters kept positive.
+// Collectives in pieces alpha + wire / rate: NCCL changes protocol and algorithm with size, and fills its channels one by one
+// before it uses them all; one line through all of it misses by a quarter in the middle. Pieces are found by dynamic programming
+// over the measured sizes; each is a robust two-parameter fit of relative errors with both parameters kept positive. A piece more
+// has to earn its three figures (fixed cost, rate, where it begins) by the Bayesian information criterion of the fitted points:
+// how many there are never depends on points that are kept out.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "calibrate/fit/fit_rates.h"
 #include "calibrate/fit/hold_out.h"
@@ -14,7 +17,7 @@ namespace cpfit {
 
 namespace {
 
-constexpr std::size_t kPieces = 3, kSizesPerPiece = 3;
+constexpr std::size_t kSizesPerPiece = 2;
 constexpr double kNoRate = 1e6;  // share of a flat piece: latency only, its bytes cost nothing visible
 constexpr double kHuber = 0.03;  // relative error beyond which a point counts linearly
 
@@ -87,21 +90,28 @@ CollectiveCurve fit_pieces(const std::vector<CollectivePoint>& points, Collectiv
     Line line;
   };
   // best[p][end]: cheapest cover of sizes[0, end) by p + 1 pieces
-  std::array<std::vector<Best>, kPieces> best;
-  for (std::size_t p = 0; p < kPieces; ++p) {
+  std::vector<std::optional<Line>> known(count * (count + 1));
+  const auto line_of = [&](std::size_t from, std::size_t end) -> const Line& {
+    std::optional<Line>& line = known[from * (count + 1) + end];
+    if (!line) line = line_over(from, end);
+    return *line;
+  };
+  const double price = 1.5 * kHuber * kHuber * std::log(static_cast<double>(points.size()));
+  std::array<std::vector<Best>, kMostPieces> best;
+  for (std::size_t p = 0; p < kMostPieces; ++p) {
     best[p].resize(count + 1);
     for (std::size_t end = (p + 1) * std::min(kSizesPerPiece, count); end <= count; ++end) {
       const std::size_t last_start = p == 0 ? 0 : end - kSizesPerPiece;
       for (std::size_t from = p == 0 ? 0 : p * kSizesPerPiece; from <= last_start; ++from) {
         const double before = p == 0 ? 0.0 : best[p - 1][from].cost;
         if (before >= 1e300) continue;
-        const Line line = line_over(from, end);
-        if (before + line.cost < best[p][end].cost) best[p][end] = {before + line.cost, from, line};
+        const Line& line = line_of(from, end);
+        if (before + line.cost + price < best[p][end].cost) best[p][end] = {before + line.cost + price, from, line};
       }
     }
   }
   std::size_t pieces = 0;
-  for (std::size_t p = 1; p < kPieces; ++p) {
+  for (std::size_t p = 1; p < kMostPieces; ++p) {
     if (best[p][count].cost < best[pieces][count].cost) pieces = p;
   }
   CollectiveCurve curve;

@@ -90,23 +90,23 @@ double best_link_rate(const std::vector<ImportedFile>& files, const std::string&
 /// Collectives of a host: one curve per link, kind and number of ranks, raw rates of their own. Messages that pass both ways at
 /// once, as a ring's do, where they were measured; else one way.
 void fit_host_links(const std::vector<ImportedFile>& files, ImportedFit& fit) {
-  using Key = std::tuple<std::string, CollectiveKind, std::int64_t>;
+  using Key = std::tuple<std::string, CollectiveKind, CollectiveForm, std::int64_t>;
   std::map<Key, std::array<std::vector<CollectivePoint>, 2>> groups;  // [both ways]
   std::map<std::string, double> raw;
   std::map<std::string, std::string> sources;
   for (const ImportedFile& file : files) {
     for (const KernelMeasurement& row : file.table.rows) {
       const auto* c = std::get_if<CollectiveMeasurement>(&row.what);
-      if (c == nullptr || !is_host(row.gpu) || c->strided) continue;
+      if (c == nullptr || !is_host(row.gpu)) continue;
       if (!raw.contains(c->link)) raw[c->link] = best_link_rate(files, c->link);
-      groups[{c->link, c->kind, c->ranks}][c->both_ways ? 1 : 0].push_back(
+      groups[{c->link, c->kind, c->form(), c->ranks}][c->both_ways ? 1 : 0].push_back(
           {c->bytes.value(), row.time.value(), raw[c->link], row.spread});
       sources[c->link] = file.table.source;
     }
   }
   constexpr std::size_t kFewestSizes = 2;
   for (const auto& [key, directions] : groups) {
-    const auto& [link, kind, ranks] = key;
+    const auto& [link, kind, form, ranks] = key;
     const bool both = directions[1].size() >= kFewestSizes;
     const std::vector<CollectivePoint>& points = both ? directions[1] : directions[0];
     std::set<double> sizes;
@@ -115,7 +115,7 @@ void fit_host_links(const std::vector<ImportedFile>& files, ImportedFit& fit) {
       fit.left_out.push_back(fmt::format("{} over {} on {} ranks: {} sizes", name_of(kind), link, ranks, sizes.size()));
       continue;
     }
-    CollectiveRow row{link, kind, fit_collective(points, kind, ranks), raw[link]};
+    CollectiveRow row{link, kind, fit_collective(points, kind, ranks), raw[link], form};
     row.curve.quality.source = sources[link] + (kind != CollectiveKind::kSendRecv ? ""
                                                 : both                            ? ", both ways at once"
                                                                                   : ", one way");

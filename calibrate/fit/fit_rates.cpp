@@ -43,7 +43,7 @@ class Groups {
 using GemmKey = std::tuple<std::string, MathKind>;
 using AttentionKey = std::tuple<std::string, AttentionLibrary, MathKind>;
 using MemoryKey = std::tuple<std::string, std::string, AttentionPass>;
-using CollectiveKey = std::tuple<std::string, CollectiveKind, std::int64_t>;
+using CollectiveKey = std::tuple<std::string, CollectiveKind, CollectiveForm, std::int64_t>;
 
 /// Bus rate of a node's NICs where the published inter-node tables ran, bytes/s; 0 for clusters we cannot place. The Hugging
 /// Face rows come from a shared cluster and spread by ten times: scored, not fitted.
@@ -127,6 +127,8 @@ void fit_memories(const std::vector<KernelTable>& tables, std::span<const Gpu> g
     return std::any_of(tables.begin(), tables.end(),
                        [&](const KernelTable& table) { return table.own_run && table.source == source; });
   };
+  // GPUs whose rows come from one source share what belongs to the kernel.
+  std::map<std::tuple<std::string, AttentionPass, std::string>, std::vector<MemorySample>> kernels_of;
   groups.each([&](const MemoryKey& key, const std::string& source, const Rows& rows) {
     const auto& [name, kernels, pass] = key;
     const Gpu* gpu = gpu_named(gpus, name);
@@ -134,13 +136,29 @@ void fit_memories(const std::vector<KernelTable>& tables, std::span<const Gpu> g
       report.left_out.push_back("memory " + name + " " + kernels + ": " + std::to_string(rows.size()) + " rows");
       return;
     }
-    MemoryRow row{name, kernels, pass, fit_memory(rows, std::vector<double>(rows.size(), gpu->hbm.value()))};
-    row.curve.quality.source = source;
-    report.tables.memory.push_back(row);
+    for (const KernelMeasurement* row : rows)
+      kernels_of[{kernels, pass, source}].push_back({row, gpu->hbm.value(), static_cast<double>(gpu->sm_count)});
+  });
+  for (const auto& [key, samples] : kernels_of) {
+    const auto& [kernels, pass, source] = key;
+    for (auto& [name, curve] : fit_memory(samples)) {
+      MemoryRow row{name, kernels, pass, curve};
+      row.curve.quality.source = source;
+      report.tables.memory.push_back(row);
+    }
+  }
+  std::sort(report.tables.memory.begin(), report.tables.memory.end(), [](const MemoryRow& a, const MemoryRow& b) {
+    return std::tie(a.gpu, a.kernels, a.pass) < std::tie(b.gpu, b.kernels, b.pass);
   });
 }
 
-using CollectiveGroups = std::map<CollectiveKey, std::vector<CollectivePoint>>;
+/// Points of one curve by the version of the library that ran them: where NCCL changes protocol and algorithm moves from one
+/// version to the next, so versions are never mixed in one curve.
+using CollectiveGroups = std::map<CollectiveKey, std::map<std::string, std::vector<CollectivePoint>>>;
+
+/// Does the switch of this link add (NVLink SHARP, from the third NVSwitch on)? It adds floating-point numbers only: sums of
+/// 8-bit integers go another way, up to 1.3 times as long, and have a curve of their own.
+bool sums_in_switch(const std::string& link) { return link == "nvlink4" || link == "nvlink5"; }
 
 /// A collective of one person's own run: on the link that the tool names, else the scale-up link, or the NICs between nodes.
 void add_own_run(const KernelTable& table, const KernelMeasurement& row, const CollectiveMeasurement& c, const Gpu& gpu,
@@ -151,7 +169,7 @@ void add_own_run(const KernelTable& table, const KernelMeasurement& row, const C
     raw = gpu.scale_up.value();  // of each link the best rate measured: fit_imported sets it
   } else if (c.nodes > 1) {
     link = "nic";
-    raw = table.network_rate;
+    raw = table.network_rate * c.node_share;
   } else if (link.empty() || link == gpu.scale_up_link || link == "nvlink") {
     link = gpu.scale_up_link;
     raw = gpu.scale_up.value();
@@ -164,8 +182,7 @@ void add_own_run(const KernelTable& table, const KernelMeasurement& row, const C
     if (std::find(report.left_out.begin(), report.left_out.end(), what) == report.left_out.end()) report.left_out.push_back(what);
     return;
   }
-  if (c.strided) return;  // the topology's matter: the same link class at another distance
-  groups[{link, c.kind, c.ranks}].push_back({c.bytes.value(), row.time.value(), raw, row.spread});
+  groups[{link, c.kind, c.form(), c.ranks}][c.software].push_back({c.bytes.value(), row.time.value(), raw, row.spread});
   sources[link] = table.source;
 }
 
@@ -184,34 +201,49 @@ void fit_collectives(const std::vector<KernelTable>& tables, std::span<const Gpu
         continue;
       }
       if (within_node && c->nodes == 1 && gpu->scale_up.value() > 0) {
-        groups[{gpu->scale_up_link, c->kind, c->ranks}].push_back({c->bytes.value(), row.time.value(), gpu->scale_up.value()});
+        const std::string& link = gpu->scale_up_link;
+        const CollectiveForm form = c->int8_sums && sums_in_switch(link) ? CollectiveForm::kInt8Sums : CollectiveForm::kUsual;
+        groups[{link, c->kind, form, c->ranks}][c->software].push_back(
+            {c->bytes.value(), row.time.value(), gpu->scale_up.value()});
         // Between two GPUs an all-to-all is one message each way: the neighbour hop of a ring.
         if (c->kind == CollectiveKind::kAllToAll && c->ranks == 2) {
-          groups[{gpu->scale_up_link, CollectiveKind::kSendRecv, 2}].push_back(
+          groups[{link, CollectiveKind::kSendRecv, CollectiveForm::kUsual, 2}][c->software].push_back(
               {c->bytes.value() / 2, row.time.value(), gpu->scale_up.value()});
         }
         sources[gpu->scale_up_link] = table.source;
       } else if (!within_node && c->nodes > 1 && fabric_rate(c->software) > 0 && c->bytes.value() >= 1024) {
-        groups[{"nic", c->kind, c->ranks}].push_back({c->bytes.value(), row.time.value(), fabric_rate(c->software)});
+        // Of these sources `software` is the fabric: few points each, one curve of both, which agree within 4 % at equal sizes.
+        groups[{"nic", c->kind, CollectiveForm::kUsual, c->ranks}][""].push_back(
+            {c->bytes.value(), row.time.value(), fabric_rate(c->software)});
         sources["nic"] = table.source + ": AWS EFA, OCI RoCE, node NICs 400 GB/s";
       }
     }
   }
-  for (const auto& [key, points] : groups) {
-    const auto& [link, kind, ranks] = key;
+  for (const auto& [key, versions] : groups) {
+    const auto& [link, kind, form, ranks] = key;
+    const auto most = std::max_element(versions.begin(), versions.end(),
+                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    const std::vector<CollectivePoint>& points = most->second;
+    const std::string label = "collective " + link + " " + std::string(name_of(kind)) + " " + std::to_string(ranks) + " ranks" +
+                              (form == CollectiveForm::kUsual ? std::string() : ", " + std::string(name_of(form)));
+    for (const auto& [version, others] : versions) {
+      if (version != most->first)
+        report.left_out.push_back(label + ", NCCL " + version + ": " + std::to_string(others.size()) +
+                                  " points, beside the curve of NCCL " + most->first);
+    }
     std::vector<double> sizes;
     for (const CollectivePoint& point : points) sizes.push_back(point.bytes);
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     if (sizes.size() < kFewestSizes) {
-      report.left_out.push_back("collective " + link + " " + std::string(name_of(kind)) + " " + std::to_string(ranks) +
-                                " ranks: " + std::to_string(sizes.size()) + " sizes");
+      report.left_out.push_back(label + ": " + std::to_string(sizes.size()) + " sizes");
       continue;
     }
     CollectiveRow row{
         link, kind,
         link == "nic" ? fit_collective(points, kind, ranks, kLargestFabricShare) : fit_collective(points, kind, ranks)};
-    row.curve.quality.source = sources[link];
+    row.form = form;
+    row.curve.quality.source = sources[link] + (most->first.empty() ? "" : ", NCCL " + most->first);
     report.tables.collective.push_back(row);
   }
 }

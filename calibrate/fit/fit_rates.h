@@ -2,6 +2,7 @@
 // kind of kernel, each scored on shapes kept out. Groups with too few rows give no curve; the reason is listed.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,7 +37,13 @@ struct AttentionFit {
 };
 [[nodiscard]] AttentionFit fit_attention(const std::vector<const KernelMeasurement*>& rows, const DevicePeaks& device,
                                          MathKind math);
-[[nodiscard]] MemoryCurve fit_memory(const std::vector<const KernelMeasurement*>& rows, const std::vector<double>& hbm);
+/// One timing of a streaming kernel, and what its GPU is: bytes/s of its memory, multiprocessors.
+struct MemorySample {
+  const KernelMeasurement* row = nullptr;
+  double hbm = 0, sm_count = 0;
+};
+/// One kernel and pass, on any number of GPUs; a curve for each of them.
+[[nodiscard]] std::map<std::string, MemoryCurve> fit_memory(const std::vector<MemorySample>& samples);
 
 /// A point of a collective curve: buffer bytes, seconds, and the raw rate of the link class it ran on.
 struct CollectivePoint {

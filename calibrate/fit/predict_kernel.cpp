@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "calibrate/fit/fit_rates.h"
-#include "model/rates/curves.h"
+#include "model/rates/rate_tables.h"
 
 namespace cpfit {
 
@@ -25,13 +25,14 @@ struct Predict {
     return sum(attention_time(rates, a.shape, AttentionPass::kForward, a.library), backward);
   }
   std::optional<Rated> operator()(const StreamMeasurement& stream) const {
-    if (stream.kernels != "cudnn_norm" || stream.pass != AttentionPass::kForward) return std::nullopt;  // no surface of their own
-    return memory_time(rates, stream.traffic, 1);
+    const auto kernels = norm_named(stream.kernels);
+    if (!kernels) return std::nullopt;  // no surface of their own
+    return norm_time(rates, {*kernels, stream.pass, stream.traffic, stream.row, stream.layer_norm});
   }
   std::optional<Rated> operator()(const CollectiveMeasurement& c) const {
     if (c.nodes > 1 || gpu.scale_up.value() <= 0)
       return std::nullopt;  // the fabric is not in the row: the caller's topology knows it
-    return collective_time(rates, c.kind, LinkClass::kNvlink, gpu.scale_up, Seconds(0), c.ranks, c.bytes);
+    return collective_time(rates, c.kind, LinkClass::kNvlink, gpu.scale_up, Seconds(0), c.ranks, c.bytes, c.form());
   }
 };
 

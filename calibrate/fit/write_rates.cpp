@@ -70,17 +70,21 @@ std::string attention(const AttentionRow& row) {
 
 std::string memory(const MemoryRow& row) {
   const MemoryCurve& c = row.curve;
-  return fmt::format(
-             "[[memory]]\ngpu = \"{}\"\nkernels = \"{}\"\npass = \"{}\"\nlaunch_us = {:.4g}\nhbm_share = {:.4g}\nrow_half = "
-             "{:.4g}\n",
-             row.gpu, row.kernels, name_of(row.pass), c.launch * 1e6, c.hbm_share, c.row_half) +
-         range("traffic_bytes", c.traffic) + quality(c.quality);
+  std::string text = fmt::format(
+      "[[memory]]\ngpu = \"{}\"\nkernels = \"{}\"\npass = \"{}\"\nlaunch_us = {:.4g}\nhbm_share = {:.4g}\nrow_half = {:.4g}\n",
+      row.gpu, row.kernels, name_of(row.pass), c.launch * 1e6, c.hbm_share, c.row_half);
+  if (c.looped_from > 0) text += fmt::format("looped_from = {:.4g}\n", c.looped_from);
+  if (c.reread > 0) text += fmt::format("reread = {:.4g}\nkept_row = {:.4g}\n", c.reread, c.kept_row);
+  if (c.statistics > 0) text += fmt::format("statistics = {:.4g}\n", c.statistics);
+  return text + range("traffic_bytes", c.traffic) + quality(c.quality);
 }
 
 std::string collective(const CollectiveRow& row) {
   const CollectiveCurve& c = row.curve;
   std::string text =
-      fmt::format("[[collective]]\nlink = \"{}\"\nkind = \"{}\"\nranks = {}\npieces = [\n", row.link, name_of(row.kind), c.ranks);
+      fmt::format("[[collective]]\nlink = \"{}\"\nkind = \"{}\"\nranks = {}\n", row.link, name_of(row.kind), c.ranks);
+  if (row.form != CollectiveForm::kUsual) text += fmt::format("form = \"{}\"\n", name_of(row.form));
+  text += "pieces = [\n";
   for (std::int32_t i = 0; i < c.piece_count; ++i) {
     const CollectivePiece& piece = c.pieces[static_cast<std::size_t>(i)];
     text += fmt::format("  [{:.0f}, {:.0f}, {:.4g}, {:.4g}],\n", piece.from, piece.to, piece.alpha * 1e6, piece.bus_share);

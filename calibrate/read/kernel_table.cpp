@@ -100,7 +100,8 @@ RowResult read_cudnn_norms(const CsvRow& row, AttentionPass pass) {
   const Bytes traffic(*n * *c * (pass == AttentionPass::kForward ? 4.0 : 6.0));
   return KernelMeasurement{
       row.line(), gpu,
-      StreamMeasurement{std::string(row.text("backend")) + "_norm", pass, traffic, static_cast<std::int64_t>(*c)},
+      StreamMeasurement{std::string(row.text("backend")) + "_norm", pass, traffic, static_cast<std::int64_t>(*c),
+                        static_cast<std::int64_t>(*n), row.text("norm_type") == "layer_norm"},
       traffic / gb_per_s(*rate)};
 }
 
@@ -156,9 +157,10 @@ RowResult read_aiconfigurator_nccl(const CsvRow& row) {
   if (!ranks || !bytes || !ms || *ms <= 0) return "n_gpus, size_bytes or latency_ms is blank";
   const std::string gpu = gpu_preset_of(row.text("gpu"));
   if (gpu.empty()) return unknown_gpu(row.text("gpu"));
-  return KernelMeasurement{row.line(), gpu,
-                           CollectiveMeasurement{*kind, *ranks, 1, Bytes(*bytes), std::string(row.text("nccl_version"))},
-                           milliseconds(*ms)};
+  CollectiveMeasurement what{*kind, *ranks, 1, Bytes(*bytes), std::string(row.text("nccl_version"))};
+  const bool sums = *kind == CollectiveKind::kAllReduce || *kind == CollectiveKind::kReduceScatter;
+  what.int8_sums = sums && row.text("dtype") == "int8";
+  return KernelMeasurement{row.line(), gpu, std::move(what), milliseconds(*ms)};
 }
 
 RowResult read_nccl_busbw(const CsvRow& row) {

@@ -35,16 +35,24 @@ struct StreamMeasurement {
   AttentionPass pass = AttentionPass::kForward;
   Bytes traffic;         // read and written
   std::int64_t row = 0;  // elements per normalised row
+  std::int64_t rows = 0;
+  bool layer_norm = false;  // mean and bias too, not the square alone
 };
 
 struct CollectiveMeasurement {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::int64_t ranks = 0, nodes = 1;
-  Bytes bytes;            // of the buffer, as nccl-tests counts it
-  std::string software;   // "2.27.3"
-  std::string link{};     // rate link name, "pcie5", "shared memory"; empty: the GPU's scale-up link, or NICs between nodes
-  bool strided = false;   // members apart in rank order
-  bool both_ways = true;  // kSendRecv: each rank sends and receives at the same time, as in a ring
+  Bytes bytes;             // of the buffer, as nccl-tests counts it
+  std::string software;    // "2.27.3"
+  std::string link{};      // rate link name, "pcie5", "shared memory"; empty: the GPU's scale-up link, or NICs between nodes
+  bool strided = false;    // members apart in rank order
+  bool both_ways = true;   // kSendRecv: each rank sends and receives at the same time, as in a ring
+  bool int8_sums = false;  // sums of 8-bit integers, which the switch of NVLink 4 and later does not add
+  double node_share = 1;   // of a node's ranks that one group has: its share of the node's NICs, all groups at once
+
+  [[nodiscard]] CollectiveForm form() const {
+    return strided ? CollectiveForm::kStrided : int8_sums ? CollectiveForm::kInt8Sums : CollectiveForm::kUsual;
+  }
 };
 
 struct KernelMeasurement {

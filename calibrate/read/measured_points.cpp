@@ -118,7 +118,8 @@ class Reader {
   void message(const MeasuredPoint& point) {
     const auto bytes = point.integer("bytes");
     if (!bytes || *bytes <= 0) return leave("p2p: bytes is missing");
-    CollectiveMeasurement what{CollectiveKind::kSendRecv, 2, 1, Bytes(static_cast<double>(*bytes)), file_.machine.mpi};
+    CollectiveMeasurement what{CollectiveKind::kSendRecv, 2, 1, Bytes(static_cast<double>(*bytes)),
+                               file_.machine.nccl.empty() ? file_.machine.mpi : file_.machine.nccl};
     what.link = link_of(point);
     what.both_ways = point.text("direction") != "one";
     add(point, std::move(what));
@@ -134,6 +135,13 @@ class Reader {
                                file_.machine.nccl};
     what.link = link_of(point);
     what.strided = point.text("stride") == "strided";
+    if (what.strided) {
+      // Groups {r, r + total/ranks, ...}: one member on every host, or several where there are more ranks than hosts.
+      const std::int64_t hosts = std::max<std::int64_t>(1, file_.measurement->ranks / per_host);
+      what.nodes = std::max(what.nodes, std::min(*ranks, hosts));
+      const std::int64_t members = std::max<std::int64_t>(1, *ranks / hosts);
+      what.node_share = std::min(1.0, static_cast<double>(members) / static_cast<double>(per_host));
+    }
     add(point, std::move(what));
   }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "model/rates/rate_tables.h"
+
 namespace cpfit::published {
 
 namespace {
@@ -50,6 +52,9 @@ class Filer {
     kernel_.forward = what.pass == AttentionPass::kForward;
     kernel_.backward = !kernel_.forward;
     (kernel_.forward ? kernel_.forward_traffic : kernel_.backward_traffic) = what.traffic;
+    if (const auto kernels = norm_named(what.kernels)) {
+      kernel_.norm = NormShape{*kernels, what.pass, what.traffic, what.row, what.layer_norm};
+    }
     kernel_.label = fmt::format("{} {} {}", gpu_, what.kernels, kernel_.forward ? "fwd" : "bwd");
     finish(cluster_preset_of(gpu_), 1, fmt::format("{} {}", gpu_, what.kernels));
   }
@@ -58,6 +63,7 @@ class Filer {
     kernel_.collective = what.kind;
     kernel_.members = {1, what.ranks};
     kernel_.bytes = what.bytes;
+    kernel_.form = what.form();
     kernel_.label = fmt::format("{} {} ranks on {} nodes, {:.0f} bytes", gpu_, what.ranks, what.nodes, what.bytes.value());
     finish(collective_cluster(gpu_, what), what.ranks, fmt::format("{} {} nodes", gpu_, what.nodes));
   }

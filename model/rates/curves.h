@@ -67,12 +67,18 @@ struct AttentionCurve {
   FitQuality quality;
 };
 
-/// Streaming kernel: t = kernels launch + bytes / (hbm_share HBM) (1 + row_half / row).
+/// Streaming kernel: t = kernels launch + bytes / (hbm_share HBM) (1 + row_half / row + reread max(0, 1 - kept_row / row)).
+/// The terms with `row` are those of kernels that reduce rows (norms). What a row costs beyond its bytes (a block scheduled, a
+/// reduction, a barrier) is given as the elements that stream in that time.
 struct MemoryCurve {
   double launch = 3e-6;  // s
   double hbm_share = 0.75;
-  double row_half = 0;  // elements: short rows leave lanes idle
-  FittedRange traffic;  // bytes
+  double row_half = 0;     // elements: cost of a row, whatever its length
+  double looped_from = 0;  // elements: rows up to here are held in registers, many to a block, and pay no row_half
+  double reread = 0;       // share of the traffic that is read again where no part of a row stays on the chip between two passes
+  double kept_row = 0;     // elements: rows up to here stay whole in the first-level cache
+  double statistics = 0;   // elements: cost of a row's mean and bias beside its square, of a layer norm against an RMS norm
+  FittedRange traffic;     // bytes
   FitQuality quality;
 };
 
@@ -83,10 +89,14 @@ struct CollectivePiece {
   double bus_share = 0.7;   // of the raw rate of the link class
 };
 
+/// NCCL runs a collective by one of three protocols (LL, LL128, Simple), each first on as few channels as the size fills (time
+/// stays), then on all of them (time grows with the bytes): two pieces each.
+inline constexpr std::size_t kMostPieces = 6;
+
 struct CollectiveCurve {
   std::int64_t ranks = 0;
   std::int32_t piece_count = 0;
-  std::array<CollectivePiece, 4> pieces{};
+  std::array<CollectivePiece, kMostPieces> pieces{};
   FitQuality quality;
 };
 
@@ -117,7 +127,9 @@ struct DevicePeaks {
                                   const GemmShape& shape, double warm = 0.0);
 [[nodiscard]] double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device, double peak,
                                        const AttentionShape& shape, AttentionPass pass, double warm = 0.0);
-[[nodiscard]] double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels, double row);
+/// `row` 0: no rows are reduced.
+[[nodiscard]] double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels, double row,
+                                    bool layer_norm = false);
 [[nodiscard]] double collective_seconds(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes);
 /// The same curve at another number of ranks: the bus rate stays, the fixed cost grows by `alpha_factor`.
 [[nodiscard]] double collective_seconds_at(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes,

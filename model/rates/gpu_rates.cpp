@@ -106,6 +106,17 @@ void choose_memory(GpuRates& rates, const RateTables& tables) {
   settle(rates.memory, tables, rates, row->gpu, 0.0f);
 }
 
+/// Whose norms they are matters more than the GPU: another library's never stand in.
+void choose_norm(GpuRates& rates, const RateTables& tables, NormKernels kernels, AttentionPass pass) {
+  const MemoryRow* row = cheapest(tables.memory, [&](const MemoryRow& r) {
+    return r.pass == pass && r.kernels == name_of(kernels) ? donor_cost(tables, rates, r.gpu) : -1.0;
+  });
+  if (row == nullptr) return;
+  Chosen<MemoryCurve>& chosen = rates.norm[norm_index(kernels, pass)];
+  chosen.curve = row->curve;
+  settle(chosen, tables, rates, row->gpu, 0.0f);
+}
+
 std::string pcie_name(BytesPerSecond rate) {
   const double gb = rate.value() / 1e9;
   return gb < 20 ? "pcie3" : gb < 40 ? "pcie4" : gb < 80 ? "pcie5" : "pcie6";
@@ -143,6 +154,23 @@ std::string nearest_link(const std::vector<Row>& rows, const std::string& wanted
   return best == nullptr ? std::string() : best->link;
 }
 
+/// The curves of one kind and form over `wanted`, or over the nearest link of its family, by number of ranks.
+RankLadder ladder_of(const RateTables& tables, const std::string& wanted, CollectiveKind kind, CollectiveForm form) {
+  std::vector<CollectiveRow> rows;
+  std::copy_if(tables.collective.begin(), tables.collective.end(), std::back_inserter(rows),
+               [&](const CollectiveRow& row) { return row.kind == kind && row.form == form; });
+  // Forms belong to one switch or one machine: none stands in for another's.
+  const std::string measured = form == CollectiveForm::kUsual ? nearest_link(rows, wanted) : wanted;
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.curve.ranks < b.curve.ranks; });
+  RankLadder ladder;
+  for (const CollectiveRow& row : rows) {
+    if (row.link != measured || static_cast<std::size_t>(ladder.count) == ladder.curves.size()) continue;
+    ladder.curves[static_cast<std::size_t>(ladder.count++)] = row.curve;
+    ladder.evidence = measured == wanted ? row.curve.quality.evidence : Evidence::kAssumed;
+  }
+  return ladder;
+}
+
 void choose_links(GpuRates& rates, const RateTables& tables, const Gpu& gpu) {
   for (std::size_t index = 0; index < kLinkClasses; ++index) {
     const std::string wanted = link_name(gpu, static_cast<LinkClass>(index));
@@ -154,17 +182,10 @@ void choose_links(GpuRates& rates, const RateTables& tables, const Gpu& gpu) {
                            known == wanted ? row.curve.quality.evidence : Evidence::kAssumed};
     }
     for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
-      std::vector<CollectiveRow> rows;
-      std::copy_if(tables.collective.begin(), tables.collective.end(), std::back_inserter(rows),
-                   [&](const CollectiveRow& row) { return static_cast<std::size_t>(row.kind) == kind; });
-      const std::string measured = nearest_link(rows, wanted);
-      RankLadder& ladder = rates.collective[index][kind];
-      std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.curve.ranks < b.curve.ranks; });
-      for (const CollectiveRow& row : rows) {
-        if (row.link != measured || static_cast<std::size_t>(ladder.count) == ladder.curves.size()) continue;
-        ladder.curves[static_cast<std::size_t>(ladder.count++)] = row.curve;
-        ladder.evidence = measured == wanted ? row.curve.quality.evidence : Evidence::kAssumed;
-      }
+      const auto named = static_cast<CollectiveKind>(kind);
+      rates.collective[index][kind] = ladder_of(tables, wanted, named, CollectiveForm::kUsual);
+      rates.strided[index][kind] = ladder_of(tables, wanted, named, CollectiveForm::kStrided);
+      rates.int8_sums[index][kind] = ladder_of(tables, wanted, named, CollectiveForm::kInt8Sums);
     }
     // Between nodes only all-reduce was measured. A ring all-reduce is a reduce-scatter and an all-gather: half its fixed cost
     // each.
@@ -273,6 +294,10 @@ GpuRates assemble_gpu_rates(const RateTables& tables, const Gpu& gpu) {
     }
   }
   choose_memory(rates, tables);
+  for (std::size_t kernels = 0; kernels < kNormKernels; ++kernels) {
+    for (const AttentionPass pass : {AttentionPass::kForward, AttentionPass::kBackward})
+      choose_norm(rates, tables, static_cast<NormKernels>(kernels), pass);
+  }
   choose_links(rates, tables, gpu);
   choose_training(rates, tables);
   choose_overheads(rates, tables, gpu);

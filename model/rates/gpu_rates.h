@@ -11,7 +11,8 @@
 
 namespace cpfit {
 
-inline constexpr std::size_t kMathKinds = 6, kLibraries = 5, kPasses = 2, kCollectiveKinds = 5, kLinkClasses = 7;
+inline constexpr std::size_t kMathKinds = 6, kLibraries = 5, kPasses = 2, kCollectiveKinds = 5, kLinkClasses = 7,
+                             kNormKernels = 3;
 
 /// A curve and how far it may be trusted on this GPU.
 template <class Curve>
@@ -37,7 +38,10 @@ struct GpuRates {
   std::array<Chosen<GemmCurve>, kMathKinds> gemm;
   std::array<Chosen<AttentionCurve>, kMathKinds * kLibraries * kPasses> attention;
   Chosen<MemoryCurve> memory;
-  std::array<std::array<RankLadder, kCollectiveKinds>, kLinkClasses> collective;
+  std::array<Chosen<MemoryCurve>, kNormKernels * kPasses> norm;
+  using Ladders = std::array<std::array<RankLadder, kCollectiveKinds>, kLinkClasses>;
+  Ladders collective;
+  Ladders strided, int8_sums;  // empty where they were not measured: then `collective` counts
   std::array<Chosen<LinkCurve>, kLinkClasses> link;
   std::array<TrainingFactors, kMathKinds * kLibraries> training;
   double launch_eager = 0, launch_graph = 0;  // s
@@ -50,6 +54,10 @@ struct GpuRates {
 }
 [[nodiscard]] constexpr std::size_t training_index(MathKind math, AttentionLibrary library) {
   return static_cast<std::size_t>(math) * kLibraries + static_cast<std::size_t>(library);
+}
+
+[[nodiscard]] constexpr std::size_t norm_index(NormKernels kernels, AttentionPass pass) {
+  return static_cast<std::size_t>(kernels) * kPasses + static_cast<std::size_t>(pass);
 }
 
 /// Picks every curve for one GPU. Rule for a missing one: same library and math on the nearest generation, its shares of

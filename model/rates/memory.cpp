@@ -4,9 +4,14 @@
 
 namespace cpfit {
 
-double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels, double row) {
-  const double lanes = row > 0 ? 1.0 + curve.row_half / row : 1.0;
-  return curve.launch * kernels + traffic / (curve.hbm_share * hbm) * lanes;
+double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels, double row, bool layer_norm) {
+  double passes = 1.0;
+  if (row > 0) {
+    if (row > curve.looped_from) passes += curve.row_half / row;
+    if (row > curve.kept_row) passes += curve.reread * (1 - curve.kept_row / row);
+    if (layer_norm) passes += curve.statistics / row;
+  }
+  return curve.launch * kernels + traffic / (curve.hbm_share * hbm) * passes;
 }
 
 float relative_sigma(const FitQuality& quality) {

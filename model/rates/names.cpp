@@ -28,6 +28,11 @@ constexpr Names<CollectiveKind, 5> kCollective{{{CollectiveKind::kAllGather, "al
                                                 {CollectiveKind::kAllReduce, "all_reduce"},
                                                 {CollectiveKind::kAllToAll, "all_to_all"},
                                                 {CollectiveKind::kSendRecv, "send_recv"}}};
+constexpr Names<NormKernels, 3> kNorm{{{NormKernels::kCudnn, "cudnn_norm"},
+                                       {NormKernels::kPytorch, "pytorch_norm"},
+                                       {NormKernels::kCompiled, "torch_compile_norm"}}};
+constexpr Names<CollectiveForm, 3> kForm{
+    {{CollectiveForm::kUsual, "usual"}, {CollectiveForm::kStrided, "strided"}, {CollectiveForm::kInt8Sums, "int8_sums"}}};
 constexpr Names<Evidence, 3> kEvidence{
     {{Evidence::kMeasured, "measured"}, {Evidence::kFitted, "fitted"}, {Evidence::kAssumed, "assumed"}}};
 
@@ -53,11 +58,15 @@ std::string_view name_of(MathKind math) { return name_in(kMath, math); }
 std::string_view name_of(AttentionPass pass) { return name_in(kPass, pass); }
 std::string_view name_of(AttentionLibrary library) { return name_in(kLibrary, library); }
 std::string_view name_of(CollectiveKind kind) { return name_in(kCollective, kind); }
+std::string_view name_of(NormKernels kernels) { return name_in(kNorm, kernels); }
+std::string_view name_of(CollectiveForm form) { return name_in(kForm, form); }
 std::string_view name_of(Evidence evidence) { return name_in(kEvidence, evidence); }
 std::optional<MathKind> math_named(std::string_view name) { return named_in(kMath, name); }
 std::optional<AttentionPass> pass_named(std::string_view name) { return named_in(kPass, name); }
 std::optional<AttentionLibrary> library_named(std::string_view name) { return named_in(kLibrary, name); }
 std::optional<CollectiveKind> collective_named(std::string_view name) { return named_in(kCollective, name); }
+std::optional<NormKernels> norm_named(std::string_view name) { return named_in(kNorm, name); }
+std::optional<CollectiveForm> form_named(std::string_view name) { return named_in(kForm, name); }
 std::optional<Evidence> evidence_named(std::string_view name) { return named_in(kEvidence, name); }
 
 }  // namespace cpfit

@@ -65,8 +65,9 @@ std::vector<Surface> surfaces_of(const RateTables& tables) {
         {row.gpu, "memory " + row.kernels + " " + word(row.pass), span("bytes", row.curve.traffic), row.curve.quality});
   }
   for (const CollectiveRow& row : tables.collective) {
+    const std::string form = row.form == CollectiveForm::kUsual ? "" : ", " + word(row.form);
     surfaces.push_back(
-        {row.link, word(row.kind) + " on " + std::to_string(row.curve.ranks), sizes(row.curve), row.curve.quality});
+        {row.link, word(row.kind) + " on " + std::to_string(row.curve.ranks) + form, sizes(row.curve), row.curve.quality});
   }
   for (const LinkRow& row : tables.link) surfaces.push_back({row.link, "message", "", row.curve.quality});
   for (const TrainingRow& row : tables.training) {
@@ -122,7 +123,7 @@ RateTables overlaid(const RateTables& base, const RateTables& over) {
   rows.memory = merged(base.memory, over.memory,
                        [](const auto& a, const auto& b) { return a.gpu == b.gpu && a.kernels == b.kernels && a.pass == b.pass; });
   rows.collective = merged(base.collective, over.collective, [](const auto& a, const auto& b) {
-    return a.link == b.link && a.kind == b.kind && a.curve.ranks == b.curve.ranks;
+    return a.link == b.link && a.kind == b.kind && a.form == b.form && a.curve.ranks == b.curve.ranks;
   });
   rows.link = merged(base.link, over.link, [](const auto& a, const auto& b) { return a.link == b.link; });
   rows.training = merged(base.training, over.training, [](const auto& a, const auto& b) {

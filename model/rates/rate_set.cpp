@@ -44,6 +44,14 @@ double ring_steps(CollectiveKind kind, double ranks) {
   return 1;
 }
 
+/// The curves of `form`, or the usual ones where that form was not measured on so many ranks.
+const RankLadder& ladder_for(const GpuRates& rates, std::size_t link, std::size_t kind, CollectiveForm form, std::int64_t ranks) {
+  const RankLadder& usual = rates.collective[link][kind];
+  if (form == CollectiveForm::kUsual) return usual;
+  const RankLadder& own = (form == CollectiveForm::kStrided ? rates.strided : rates.int8_sums)[link][kind];
+  return own.count > 0 && own.curves[static_cast<std::size_t>(own.count - 1)].ranks >= ranks ? own : usual;
+}
+
 /// Time of a curve measured on curve.ranks at another number of ranks: same bus rate, fixed cost as the ring's steps.
 double at_ranks(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes, double ranks) {
   return collective_seconds_at(curve, kind, rate, bytes, ranks, ring_steps(kind, ranks) / ring_steps(kind, number(curve.ranks)));
@@ -127,6 +135,14 @@ Rated memory_time(const GpuRates& rates, Bytes traffic, int kernels) {
                kernels > 0 ? Reach{0, traffic.value() / kernels < chosen.curve.traffic.low} : kElsewhere, chosen.evidence);
 }
 
+Rated norm_time(const GpuRates& rates, const NormShape& shape) {
+  const Chosen<MemoryCurve>& chosen = rates.norm[norm_index(shape.kernels, shape.pass)];
+  if (chosen.curve.quality.rows == 0) return memory_time(rates, shape.traffic, 1);
+  const double seconds =
+      memory_seconds(chosen.curve, rates.peaks.hbm, shape.traffic.value(), 1, number(shape.row), shape.layer_norm);
+  return rated(seconds, chosen.sigma, Reach{0, shape.traffic.value() < chosen.curve.traffic.low}, chosen.evidence);
+}
+
 TrainingFactors training_factors(const GpuRates& rates, MathKind math, AttentionLibrary library) {
   return rates.training[training_index(math, library)];
 }
@@ -148,11 +164,11 @@ Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, S
 }
 
 Rated collective_time(const GpuRates& rates, CollectiveKind kind, LinkClass link, BytesPerSecond rate, Seconds latency,
-                      std::int64_t ranks, Bytes bytes) {
+                      std::int64_t ranks, Bytes bytes, CollectiveForm form) {
   if (ranks <= 1) return {Seconds(0.0), 0.0f, true, Evidence::kMeasured};
   if (kind == CollectiveKind::kSendRecv) return message_time(rates, link, rate, latency, bytes);
   const auto index = static_cast<std::size_t>(link);
-  const RankLadder& ladder = rates.collective[index][static_cast<std::size_t>(kind)];
+  const RankLadder& ladder = ladder_for(rates, index, static_cast<std::size_t>(kind), form, ranks);
   const double n = number(ranks);
   if (ladder.count == 0) {
     const Chosen<LinkCurve>& chosen = rates.link[index];

@@ -21,6 +21,14 @@ enum class AttentionLibrary : std::uint8_t { kCudnn, kFlash2, kFlash3, kTrtllm, 
 enum class CollectiveKind : std::uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kSendRecv };
 enum class Evidence : std::uint8_t { kMeasured, kFitted, kAssumed };  // where a number comes from
 
+/// What else decides a collective's speed, beside kind, link and number of ranks. kUsual: members next to each other in rank
+/// order, floating-point numbers. kStrided: members apart in rank order (all such groups at once), as data-parallel groups are.
+/// kInt8Sums: sums of 8-bit integers, which the switch of NVLink 4 and later does not add; for comparison with tables only.
+enum class CollectiveForm : std::uint8_t { kUsual, kStrided, kInt8Sums };
+[[nodiscard]] constexpr CollectiveForm form_of_stride(std::int64_t stride) {
+  return stride > 1 ? CollectiveForm::kStrided : CollectiveForm::kUsual;
+}
+
 /// A time with its trust.
 struct Rated {
   Seconds time;
@@ -82,6 +90,16 @@ class RateSet {
                                    AttentionLibrary library, double warm = 0.0);
 /// Memory-bound kernel that moves `traffic` bytes (read + written) in `kernels` launches.
 [[nodiscard]] Rated memory_time(const GpuRates& rates, Bytes traffic, int kernels);
+/// Norms alone, by whose kernels; one call, all of its launches.
+enum class NormKernels : std::uint8_t { kCudnn, kPytorch, kCompiled };  // kCompiled: by torch.compile
+struct NormShape {
+  NormKernels kernels = NormKernels::kCudnn;
+  AttentionPass pass = AttentionPass::kForward;
+  Bytes traffic;         // read and written at least: x and y forward; x, dy and dx backward
+  std::int64_t row = 0;  // elements of a row
+  bool layer_norm = false;
+};
+[[nodiscard]] Rated norm_time(const GpuRates& rates, const NormShape& shape);
 /// Operators inside a training step against isolated kernels, see rates.toml [training]: how warm the step keeps the GPU, and
 /// factors >= 1 on time for what is left.
 struct TrainingFactors {
@@ -95,9 +113,11 @@ struct TrainingFactors {
 /// One message of `bytes` between two neighbours over a link class; `rate` is the capacity share the topology gives.
 [[nodiscard]] Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, Seconds latency, Bytes bytes);
 /// A ring collective on `ranks`; `bytes` is the full buffer S (gathered size for AG, input size for RS and AR, per-rank
-/// input size for all-to-all); `rate` the bus rate the topology gives.
+/// input size for all-to-all); `rate` the bus rate the topology gives. A form that was not measured on so many ranks counts as
+/// the usual one.
 [[nodiscard]] Rated collective_time(const GpuRates& rates, CollectiveKind kind, LinkClass link, BytesPerSecond rate,
-                                    Seconds latency, std::int64_t ranks, Bytes bytes);
+                                    Seconds latency, std::int64_t ranks, Bytes bytes,
+                                    CollectiveForm form = CollectiveForm::kUsual);
 /// Slowdown (>= 1) of compute kernels while communication kernels run beside them, by link class.
 [[nodiscard]] double overlap_slowdown(const GpuRates& rates, LinkClass link);
 

@@ -132,6 +132,10 @@ MemoryRow read_memory(const Row& row) {
   memory.curve.launch = row.microseconds("launch_us");
   memory.curve.hbm_share = row.number("hbm_share");
   memory.curve.row_half = row.number("row_half");
+  memory.curve.looped_from = row.number_or("looped_from", 0.0);
+  memory.curve.reread = row.number_or("reread", 0.0);
+  memory.curve.kept_row = row.number_or("kept_row", 0.0);
+  memory.curve.statistics = row.number_or("statistics", 0.0);
   memory.curve.traffic = row.range("traffic_bytes");
   memory.curve.quality = row.quality();
   return memory;
@@ -141,11 +145,12 @@ CollectiveRow read_collective(const Row& row, Problems& problems) {
   CollectiveRow collective;
   collective.link = row.text("link");
   collective.kind = row.one_of("kind", collective_named);
+  if (row.table().contains("form")) collective.form = row.one_of("form", form_named);
   CollectiveCurve& curve = collective.curve;
   curve.ranks = static_cast<std::int64_t>(row.number("ranks"));
   const toml::array* pieces = row.table()["pieces"].as_array();
   if (pieces == nullptr || pieces->empty() || pieces->size() > curve.pieces.size()) {
-    row.miss("pieces", "one to four pieces [from bytes, to bytes, alpha us, bus share]");
+    row.miss("pieces", "one to six pieces [from bytes, to bytes, alpha us, bus share]");
     return collective;
   }
   for (const toml::node& node : *pieces) {

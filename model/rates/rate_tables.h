@@ -46,6 +46,7 @@ struct CollectiveRow {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   CollectiveCurve curve;
   double raw = 0;  // bytes/s that the shares refer to, where no data sheet gives the link's rate (a calibrated host); else 0
+  CollectiveForm form = CollectiveForm::kUsual;
 };
 
 struct LinkRow {
@@ -98,11 +99,15 @@ struct RateTables {
 [[nodiscard]] std::string_view name_of(AttentionPass pass);
 [[nodiscard]] std::string_view name_of(AttentionLibrary library);
 [[nodiscard]] std::string_view name_of(CollectiveKind kind);
+[[nodiscard]] std::string_view name_of(CollectiveForm form);
+[[nodiscard]] std::string_view name_of(NormKernels kernels);
 [[nodiscard]] std::string_view name_of(Evidence evidence);
 [[nodiscard]] std::optional<MathKind> math_named(std::string_view name);
 [[nodiscard]] std::optional<AttentionPass> pass_named(std::string_view name);
 [[nodiscard]] std::optional<AttentionLibrary> library_named(std::string_view name);
 [[nodiscard]] std::optional<CollectiveKind> collective_named(std::string_view name);
+[[nodiscard]] std::optional<NormKernels> norm_named(std::string_view name);
+[[nodiscard]] std::optional<CollectiveForm> form_named(std::string_view name);
 [[nodiscard]] std::optional<Evidence> evidence_named(std::string_view name);
 
 }  // namespace cpfit

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct MeasuredKernel {
   bool forward = false, backward = false;
 
   // kMemoryBound
+  std::optional<NormShape> norm;            // where it is a norm of known kernels; its traffic is that below
   Bytes forward_traffic, backward_traffic;  // read + written
   std::int32_t passes_launched = 1;         // kernels per pass
 
@@ -48,6 +50,7 @@ struct MeasuredKernel {
   CollectiveKind collective = CollectiveKind::kAllReduce;
   GroupShape members;
   Bytes bytes;  // as collective_time() counts them
+  CollectiveForm form = CollectiveForm::kUsual;
 
   // kDistributedAttention: cp, cp_comm, a2a_degree, shard_layout of this recipe; the framework's rules say how the ring runs
   Recipe recipe;

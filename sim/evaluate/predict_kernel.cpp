@@ -54,7 +54,7 @@ std::variant<Predicted, Unpredictable> predict_collective(const MeasuredKernel& 
   } else {
     const BytesPerSecond rate = kernel.collective == CollectiveKind::kAllToAll ? network.alltoall_rate : network.collective_rate;
     total.add(collective_time(rates, kernel.collective, network.collective_link, rate, network.ring.latency, kernel.members.size,
-                              kernel.bytes));
+                              kernel.bytes, kernel.form));
   }
   return total.with_interval();
 }
@@ -130,7 +130,7 @@ std::variant<Predicted, Unpredictable> predict(const MeasuredKernel& kernel, Pre
       const Bytes traffic = kernel.forward_traffic + kernel.backward_traffic;
       if (traffic.value() / kernel.seconds > gpu.hbm.value())
         return Unpredictable{"exceeds peak of the memory (served from a cache)"};
-      total.add(memory_time(rates, traffic, kernel.passes_launched));
+      total.add(kernel.norm ? norm_time(rates, *kernel.norm) : memory_time(rates, traffic, kernel.passes_launched));
       return total.with_interval();
     }
     case KernelKind::kCollective:

@@ -40,7 +40,7 @@ void use_measured_bus_rate(const MeasuredRun& run, const GpuRates& rates, const 
   const Bytes buffer = gib(1);
   const double wire = buffer.value() * bus_factor(CollectiveKind::kAllReduce, static_cast<double>(shape.size));
   const Seconds time = collective_time(rates, CollectiveKind::kAllReduce, group.collective_link, group.collective_rate,
-                                       group.ring.latency, shape.size, buffer)
+                                       group.ring.latency, shape.size, buffer, form_of_stride(shape.stride))
                            .time;
   const double attained = wire / time.value();
   const double rails = static_cast<double>(group.members_per_domain) / run.scenario.cluster.scale_up_domain;

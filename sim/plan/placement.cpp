@@ -103,7 +103,9 @@ class Pricing {
   [[nodiscard]] Seconds collective(const GroupNetwork& group, CollectiveKind kind, Bytes bytes) const {
     if (bytes.value() <= 0.0 || group.shape.size <= 1) return {};
     const BytesPerSecond rate = kind == CollectiveKind::kAllToAll ? group.alltoall_rate : group.collective_rate;
-    return collective_time(context_.rates, kind, group.collective_link, rate, group.ring.latency, group.shape.size, bytes).time;
+    return collective_time(context_.rates, kind, group.collective_link, rate, group.ring.latency, group.shape.size, bytes,
+                           form_of_stride(group.shape.stride))
+        .time;
   }
 
   void add_context_parallel(PlacementPrice& result) {

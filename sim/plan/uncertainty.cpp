@@ -164,7 +164,8 @@ class Attribution {
           surface.sigma = std::max<double>(surface.sigma, relative_sigma(ladder.curves[static_cast<std::size_t>(i)].quality));
         if (ladder.evidence == Evidence::kAssumed) surface.sigma = std::hypot(surface.sigma, 0.25);
         add(std::move(surface), [index, kind](GpuRates& rates, double factor) {
-          for (CollectiveCurve& curve : rates.collective[index][kind].curves) slow(curve, factor);
+          for (GpuRates::Ladders* forms : {&rates.collective, &rates.strided})
+            for (CollectiveCurve& curve : (*forms)[index][kind].curves) slow(curve, factor);
         });
       }
       const Chosen<LinkCurve>& curve = rates_.link[index];

@@ -164,7 +164,9 @@ Transfer StepNetwork::new_collective(CollectiveKind kind, GroupShape shape, std:
   const bool exchange = kind == CollectiveKind::kAllToAll;
   const BytesPerSecond rate = exchange ? group.alltoall_rate : group.collective_rate;
   const auto time = [&](Bytes size) {
-    return collective_time(context_.rates, kind, group.collective_link, rate, group.ring.latency, ranks, size).time;
+    return collective_time(context_.rates, kind, group.collective_link, rate, group.ring.latency, ranks, size,
+                           form_of_stride(shape.stride))
+        .time;
   };
   const Seconds whole = time(bytes);
   const Seconds fixed = min(whole, time(min(bytes, kTiny)));

@@ -34,7 +34,8 @@ double collective_seconds(const ScreenContext& context, const GroupNetwork& grou
                           Bytes bytes) {
   if (bytes.value() <= 0.0 || ranks <= 1) return 0.0;
   const BytesPerSecond rate = kind == CollectiveKind::kAllToAll ? group.alltoall_rate : group.collective_rate;
-  return collective_time(context.rates, kind, group.collective_link, rate, group.ring.latency, ranks, bytes).time.value();
+  const CollectiveForm form = form_of_stride(group.shape.stride);
+  return collective_time(context.rates, kind, group.collective_link, rate, group.ring.latency, ranks, bytes, form).time.value();
 }
 
 /// All head exchanges of one phase; nothing hides them but the reordering copies.
@@ -174,7 +175,7 @@ double exposed_sigma(const ScreenContext& context, const CpTraffic& traffic, con
   const CollectiveKind kind = traffic.forward.gather.value() > 0 ? CollectiveKind::kAllGather : CollectiveKind::kAllToAll;
   const Bytes bytes = std::max(traffic.forward.gather, traffic.forward.exchange);
   return collective_time(context.rates, kind, group.collective_link, group.collective_rate, group.ring.latency, traffic.inner,
-                         bytes)
+                         bytes, form_of_stride(group.shape.stride))
       .relative_sigma;
 }
 

@@ -124,7 +124,7 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
   const auto time = [&](CollectiveKind kind, Bytes bytes, double calls) {
     if (bytes.value() <= 0.0) return 0.0;
     const Rated rated = collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency,
-                                        traffic.ranks, bytes / calls);
+                                        traffic.ranks, bytes / calls, form_of_stride(net.shape.stride));
     sigma = std::max<double>(sigma, rated.relative_sigma);
     const Seconds latency = kind == CollectiveKind::kAllReduce ? net.all_reduce_latency : net.round_latency;
     return (rated.time + latency).value() * calls;

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
+#include <stdexcept>
 
+#include "calibrate/fit/fit_imported.h"
 #include "calibrate/fit/hold_out.h"
 #include "calibrate/fit/robust.h"
 #include "calibrate/fit/write_rates.h"
@@ -104,6 +107,223 @@ TEST(CollectiveFit, FindsTheProtocolSwitch) {
     EXPECT_LE(capped.pieces[static_cast<std::size_t>(i)].bus_share, 0.5 + 1e-9);
 }
 
+/// A scatter of the given relative size that is the same everywhere: a linear congruence, uniform, scaled to its deviation.
+class Scatter {
+ public:
+  explicit Scatter(double relative) : half_width_(relative * std::sqrt(3.0)) {}
+  double operator()() {
+    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    const double unit = static_cast<double>(state_ >> 11U) / 9007199254740992.0;
+    return 1 + half_width_ * (2 * unit - 1);
+  }
+
+ private:
+  double half_width_;
+  std::uint64_t state_ = 7;
+};
+
+// Three protocols, each first on as few channels as the bytes fill (time stays), then on all of them (time grows): six pieces.
+TEST(CollectiveFit, FindsThreeProtocolsWithTheirChannels) {
+  const auto truth = [](double bytes) {
+    if (bytes <= 8 << 10) return 8e-6;                   // LL, channels filling
+    if (bytes <= 64 << 10) return 7e-6 + bytes / 10e9;   // LL, all channels
+    if (bytes <= 512 << 10) return 15e-6;                // LL128, channels filling
+    if (bytes <= 4 << 20) return 10e-6 + bytes / 120e9;  // LL128, all channels
+    if (bytes <= 16 << 20) return 52e-6;                 // Simple, channels filling
+    return 12e-6 + bytes / 360e9;                        // Simple, all channels: 0.8 of 450 GB/s
+  };
+  Scatter scatter(0.01);
+  std::vector<CollectivePoint> points;
+  for (double bytes = 1 << 10; bytes <= 1 << 30; bytes *= 2) {
+    for (int repeat = 0; repeat < 6; ++repeat) points.push_back({bytes, truth(bytes) * scatter(), 450e9});
+  }
+  const CollectiveCurve curve = fit_collective(points, CollectiveKind::kSendRecv, 2);
+  ASSERT_EQ(curve.piece_count, 6);
+  // Six repeats of 1 % on two or more sizes: the mean of a piece is known to better than 1 %.
+  EXPECT_NEAR(curve.pieces[5].bus_share, 0.8, 0.01);
+  EXPECT_NEAR(curve.pieces[3].bus_share, 120.0 / 450.0, 0.01);
+  for (const auto& [piece, seconds] : {std::pair(0, 8e-6), std::pair(2, 15e-6), std::pair(4, 52e-6)}) {
+    const CollectivePiece& flat = curve.pieces[static_cast<std::size_t>(piece)];
+    EXPECT_NEAR(flat.alpha + flat.from / (flat.bus_share * 450e9), seconds, 0.02 * seconds) << piece;
+  }
+  for (double bytes = 1 << 10; bytes <= 1 << 30; bytes *= 2)
+    EXPECT_NEAR(collective_seconds(curve, CollectiveKind::kSendRecv, 450e9, bytes) / truth(bytes), 1, 0.02) << bytes;
+}
+
+TEST(CollectiveFit, ScatterAloneMakesNoPieces) {
+  Scatter scatter(0.02);
+  std::vector<CollectivePoint> points;
+  for (double bytes = 1 << 10; bytes <= 1 << 30; bytes *= 2)
+    points.push_back({bytes, (10e-6 + bytes / 300e9) * scatter(), 450e9});
+  const CollectiveCurve curve = fit_collective(points, CollectiveKind::kSendRecv, 2);
+  EXPECT_EQ(curve.piece_count, 1);
+  EXPECT_NEAR(curve.pieces[0].alpha, 10e-6, 0.2e-6);
+  EXPECT_NEAR(curve.pieces[0].bus_share, 300.0 / 450.0, 0.01);
+}
+
+/// A table of collectives as a published one, or as one's own run.
+KernelTable collectives(const std::string& source, bool own_run) {
+  KernelTable table;
+  table.source = source;
+  table.own_run = own_run;
+  return table;
+}
+void add_sizes(KernelTable& table, CollectiveMeasurement what, double alpha, double rate, int repeats = 1) {
+  for (double bytes = 1 << 12; bytes <= 1 << 28; bytes *= 4) {
+    what.bytes = Bytes(bytes);
+    const double wire = bytes * bus_factor(what.kind, static_cast<double>(what.ranks));
+    for (int i = 0; i < repeats; ++i) table.rows.push_back({0, "H100-SXM5-80GB", what, Seconds(alpha + wire / rate)});
+  }
+}
+const CollectiveCurve& curve_of(const FitReport& report, CollectiveKind kind, CollectiveForm form) {
+  for (const CollectiveRow& row : report.tables.collective) {
+    if (row.kind == kind && row.form == form) return row.curve;
+  }
+  throw std::runtime_error("no such curve");
+}
+
+TEST(CollectiveGroups, VersionsOfTheLibraryAreNeverMixed) {
+  KernelTable table = collectives("aiconfigurator", false);
+  add_sizes(table, {CollectiveKind::kAllGather, 8, 1, Bytes(), "2.23"}, 40e-6, 200e9);
+  add_sizes(table, {CollectiveKind::kAllGather, 8, 1, Bytes(), "2.29"}, 20e-6, 360e9, 2);
+  const FitReport report = fit_rates({table}, gpu_presets());
+  const CollectiveCurve& curve = curve_of(report, CollectiveKind::kAllGather, CollectiveForm::kUsual);
+  EXPECT_EQ(curve.quality.rows, 18);  // nine sizes, twice: the version with most of them
+  EXPECT_NEAR(collective_seconds(curve, CollectiveKind::kAllGather, 450e9, 1 << 20), 20e-6 + (1 << 20) * 0.875 / 360e9, 1e-7);
+  EXPECT_THAT(report.left_out, testing::Contains(testing::HasSubstr("NCCL 2.23: 9 points")));
+}
+
+TEST(CollectiveGroups, SumsOfWholeNumbersHaveACurveOfTheirOwnWhereTheSwitchAdds) {
+  KernelTable table = collectives("aiconfigurator", false);
+  CollectiveMeasurement sum{CollectiveKind::kAllReduce, 8, 1, Bytes(), "2.29"};
+  add_sizes(table, sum, 20e-6, 400e9);
+  sum.int8_sums = true;
+  add_sizes(table, sum, 20e-6, 300e9);
+  const FitReport report = fit_rates({table}, gpu_presets());
+  constexpr double kBytes = 1 << 28, kWire = kBytes * 1.75;
+  EXPECT_NEAR(collective_seconds(curve_of(report, CollectiveKind::kAllReduce, CollectiveForm::kUsual), CollectiveKind::kAllReduce,
+                                 450e9, kBytes),
+              20e-6 + kWire / 400e9, 1e-6);
+  EXPECT_NEAR(collective_seconds(curve_of(report, CollectiveKind::kAllReduce, CollectiveForm::kInt8Sums),
+                                 CollectiveKind::kAllReduce, 450e9, kBytes),
+              20e-6 + kWire / 300e9, 1e-6);
+}
+
+// Groups with members apart: on a link whose strided groups get half of it, as two sockets do.
+TEST(CollectiveGroups, StridedOnesAreFittedAndAskedFor) {
+  KernelTable table = collectives("own run", true);
+  CollectiveMeasurement what{CollectiveKind::kAllGather, 4, 1, Bytes(), "2.29"};
+  add_sizes(table, what, 20e-6, 360e9);
+  what.ranks = 8;
+  add_sizes(table, what, 30e-6, 360e9);
+  what.ranks = 4;
+  what.strided = true;
+  add_sizes(table, what, 25e-6, 180e9);
+  const FitReport report = fit_rates({table}, gpu_presets());
+  ASSERT_EQ(report.tables.collective.size(), 3u);
+  // In the record, and back.
+  const RateTables read = parse_rate_tables(rates_toml(report.tables, "")).value();
+  RateTables all = parse_rate_tables(embedded_file("presets/rates.toml")).value();
+  std::erase_if(all.collective, [](const CollectiveRow& row) { return row.link == "nvlink4"; });
+  all.collective.insert(all.collective.end(), read.collective.begin(), read.collective.end());
+  const RateSet rates = RateSet::from_tables(all).value();
+  const auto seconds = [&](std::int64_t ranks, std::int64_t stride) {
+    return collective_time(rates.of(find_gpu("H100-SXM5-80GB").value()), CollectiveKind::kAllGather, LinkClass::kNvlink,
+                           gb_per_s(450), Seconds(0), ranks, Bytes(64e6), form_of_stride(stride))
+        .time.value();
+  };
+  EXPECT_NEAR(seconds(4, 1), 20e-6 + 64e6 * 0.75 / 360e9, 1e-6);
+  EXPECT_NEAR(seconds(4, 2), 25e-6 + 64e6 * 0.75 / 180e9, 1e-6);
+  EXPECT_EQ(seconds(8, 2), seconds(8, 1));  // eight were not measured apart
+}
+
+TEST(CollectiveGroups, AHostsStridedGroupsAreFittedToo) {
+  MeasurementFile file;
+  file.backend = "host";
+  file.ranks = 4;
+  file.ranks_per_host = 4;
+  file.machine.cpu = "T";
+  file.machine.link = "shared memory";
+  for (const char* stride : {"consecutive", "strided"}) {
+    for (std::int64_t bytes = 1 << 12; bytes <= 1 << 24; bytes *= 4) {
+      MeasuredPoint point{"collective", {}, MeasuredOutcome::kMeasured, "", 0, {}, {}};
+      point.axes = {
+          {"kind", std::string("all_gather")}, {"bytes", bytes}, {"ranks", std::int64_t{2}}, {"stride", std::string(stride)}};
+      const double rate = std::string(stride) == "strided" ? 4e9 : 8e9;
+      const double seconds = 5e-6 + static_cast<double>(bytes) / 2 / rate;
+      point.results.push_back({"seconds", seconds, seconds, seconds, 0, 10, 0});
+      file.points.push_back(point);
+    }
+  }
+  const ImportedFit fit = fit_imported({read_measured_points(file, "t.json")}, gpu_presets());
+  std::map<CollectiveForm, double> seconds;
+  for (const CollectiveRow& row : fit.tables.collective)
+    seconds[row.form] = collective_seconds(row.curve, row.kind, row.raw, 1 << 22);
+  ASSERT_EQ(seconds.size(), 2u);
+  EXPECT_NEAR(seconds[CollectiveForm::kUsual], 5e-6 + (1 << 21) / 8e9, 3e-6);
+  EXPECT_NEAR(seconds[CollectiveForm::kStrided], 5e-6 + (1 << 21) / 4e9, 6e-6);
+}
+
+// Norms of one library on two GPUs: each its own start-up and share, in common what a row costs a multiprocessor (80 ns) and that
+// rows above 4,096 elements are read again by half.
+TEST(MemoryFit, GpusShareWhatBelongsToTheKernel) {
+  struct Device {
+    const char* gpu;
+    double hbm, sm_count, launch, share;
+  };
+  constexpr Device kDevices[] = {{"A", 4.8e12, 132, 2e-6, 0.8}, {"B", 8e12, 148, 3e-6, 0.75}};
+  Scatter scatter(0.01);
+  std::vector<KernelMeasurement> rows;
+  const auto truth = [](const Device& device, double count, double row, bool twice) {
+    const double reread = twice && row > 4096 ? 0.5 * (1 - 4096 / row) : 0;
+    return device.launch + 4 * count * row / (device.share * device.hbm) * (1 + reread) + 80e-9 * count / device.sm_count;
+  };
+  for (const bool twice : {true, false}) {
+    rows.clear();
+    for (const Device& device : kDevices) {
+      for (const auto& [count, row] : std::initializer_list<std::pair<std::int64_t, std::int64_t>>{{8192, 128},
+                                                                                                   {131072, 128},
+                                                                                                   {16384, 1024},
+                                                                                                   {4096, 2048},
+                                                                                                   {8192, 4096},
+                                                                                                   {16384, 4096},
+                                                                                                   {8192, 5120},
+                                                                                                   {4096, 8192},
+                                                                                                   {8192, 8192},
+                                                                                                   {4096, 16384},
+                                                                                                   {2048, 16384}}) {
+        const double n = static_cast<double>(count), c = static_cast<double>(row);
+        rows.push_back({0, device.gpu, StreamMeasurement{"pytorch_norm", AttentionPass::kForward, Bytes(4 * n * c), row, count},
+                        Seconds(truth(device, n, c, twice) * scatter())});
+      }
+    }
+    std::vector<MemorySample> samples;
+    for (const KernelMeasurement& row : rows) {
+      const Device& device = kDevices[row.gpu == "A" ? 0 : 1];
+      samples.push_back({&row, device.hbm, device.sm_count});
+    }
+    const auto curves = fit_memory(samples);
+    ASSERT_EQ(curves.size(), 2u);
+    for (const Device& device : kDevices) {
+      const MemoryCurve& curve = curves.at(device.gpu);
+      // 1 % on eleven rows each: shares to 1.5 %, the start-up of 2 to 3 us to a quarter of a microsecond.
+      EXPECT_NEAR(curve.hbm_share, device.share, 0.015 * device.share);
+      EXPECT_NEAR(curve.launch, device.launch, 0.25e-6);
+      // 80 ns of one multiprocessor are so many elements of four bytes at the memory's rate.
+      EXPECT_NEAR(curve.row_half, 80e-9 / device.sm_count * device.share * device.hbm / 4, 0.05 * curve.row_half);
+      if (twice) {
+        EXPECT_NEAR(curve.reread, 0.5, 0.06);
+        EXPECT_NEAR(curve.kept_row, 4096, 600);
+      } else {
+        EXPECT_EQ(curve.reread, 0);  // nothing asks for it
+      }
+      EXPECT_EQ(curve.quality.rows, 11);
+      EXPECT_EQ(curve.quality.held_out, 11);
+      EXPECT_LT(curve.quality.median_error, 0.03);
+    }
+  }
+}
+
 TEST(RatesFile, IsWrittenAndReadAlike) {
   const Outcome<RateTables> shipped = parse_rate_tables(embedded_file("presets/rates.toml"));
   ASSERT_TRUE(shipped.ok());
@@ -174,7 +394,8 @@ TEST(RatesFile, ComesOutOfThePublishedTablesAgain) {
   for (const CollectiveRow& row : again.tables.collective) {
     if (row.link == "nvlink5" || row.link == "nic") continue;  // other GPUs' rows belong to them
     for (const CollectiveRow& known : shipped.collective) {
-      if (known.link != row.link || known.kind != row.kind || known.curve.ranks != row.curve.ranks) continue;
+      if (known.link != row.link || known.kind != row.kind || known.form != row.form || known.curve.ranks != row.curve.ranks)
+        continue;
       EXPECT_NEAR(collective_seconds(row.curve, row.kind, 450e9, 64e6) / collective_seconds(known.curve, row.kind, 450e9, 64e6),
                   1, kTolerance);
       ++compared;

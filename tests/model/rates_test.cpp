@@ -160,6 +160,38 @@ TEST(Rates, CollectivesGrowWithBytesAndRanksAndShareTheirLink) {
   EXPECT_NEAR(256e6 * 7 / 8 / time(8, 256e6, 450) / 1e9, 300.0, 40.0);  // bus rate of 256 MB on eight H100
 }
 
+// Rows of 2,048 elements, 4 MB in all at half of 1 TB/s: 8 us. A row costs 1,024 elements more (half as long again), beyond 1,024
+// elements half of it is read once more by half, and a layer norm's statistics are 512 elements.
+TEST(Rates, NormsPayForTheirRows) {
+  MemoryCurve curve;
+  curve.launch = 1e-6;
+  curve.hbm_share = 0.5;
+  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048), 9e-6);
+  curve.row_half = 1024;
+  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048), 13e-6);
+  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 0), 9e-6);  // no rows
+  curve.looped_from = 2048;
+  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048), 9e-6);  // held in registers
+  curve.looped_from = 0;
+  curve.reread = 0.5;
+  curve.kept_row = 1024;
+  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048), 15e-6);
+  curve.statistics = 512;
+  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048, true), 17e-6);
+}
+
+// A record of before there were forms and rows' terms: the same figures.
+TEST(Rates, OlderRecordsReadAsTheyWere) {
+  constexpr const char* kQuality = "median_error = 0.05\np90_error = 0.1\nevidence = \"fitted\"\nsource = \"s\"\n";
+  const std::string text =
+      std::string("version = \"old\"\n[[memory]]\ngpu = \"G\"\nkernels = \"cudnn_norm\"\npass = \"forward\"\n") +
+      "launch_us = 2\nhbm_share = 0.8\nrow_half = 40\ntraffic_bytes = [1e6, 1e9]\n" + kQuality +
+      "[[collective]]\nlink = \"nvlink4\"\nkind = \"all_gather\"\nranks = 8\npieces = [[1024, 1e6, 20, 0.5]]\n" + kQuality;
+  const RateTables tables = parse_rate_tables(text).value();
+  EXPECT_EQ(tables.collective.at(0).form, CollectiveForm::kUsual);
+  EXPECT_DOUBLE_EQ(memory_seconds(tables.memory.at(0).curve, 1e12, 4e6, 1, 80), 2e-6 + 5e-6 * 1.5);
+}
+
 TEST(Rates, MessagesPayTheNetworksLatency) {
   const RateSet rates = RateSet::defaults();
   const GpuRates& gpu = rates.of(h100());
