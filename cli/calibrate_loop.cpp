@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -23,7 +24,7 @@
 #include "model/cluster/gpu.h"
 #include "model/quantity/text.h"
 #include "model/rates/overlay.h"
-#include "sim/evaluate/ring_step.h"
+#include "sim/evaluate/ring_validation.h"
 #include "sim/evaluate/score.h"
 #include "sim/screen/composition.h"
 
@@ -136,6 +137,7 @@ struct LoopRow {
   double measured_exposed = 0, predicted_exposed = 0;
   double noise = 0;  // |second measurement / first - 1|; negative: there is no second
   bool in_range = true;
+  std::array<ValidationRow, 2> records;  // the step and its exposed time, as they are stored
   [[nodiscard]] double error() const { return predicted / measured - 1; }
   [[nodiscard]] double exposed_error() const { return (predicted_exposed - measured_exposed) / measured; }  // of the step
 };
@@ -212,8 +214,9 @@ LoopResult compare(std::vector<ImportedFile> files, const std::vector<Measuremen
       row.measured_exposed = value_of(point, "exposed_seconds");
       row.predicted = predicted->seconds;
       row.predicted_exposed = predicted->exposed_seconds;
-      row.low = predicted->seconds / (1 + kNinetyPercent * predicted->relative_sigma);
-      row.high = predicted->seconds * (1 + kNinetyPercent * predicted->relative_sigma);
+      row.records = ring_rows(point, *predicted, 0, row.link);
+      row.low = row.records[0].low;
+      row.high = row.records[0].high;
       row.in_range = predicted->in_range;
       row.noise = -1;
       for (const MeasurementFile& repeat : repeats) {
@@ -262,17 +265,11 @@ ValidationResult loop_validation(const LoopResult& result, const std::string& pa
   validation.path = path;
   std::int64_t line = 0;
   for (const LoopRow& row : result.rows) {
-    ValidationRow step;
-    step.line = ++line;
-    step.label = row.label;
-    step.metric = Metric::kStepSeconds;
-    step.measured = row.measured;
-    step.predicted = row.predicted;
-    step.low = row.low;
-    step.high = row.high;
-    step.error = row.error();
-    step.group = row.link;
-    validation.rows.push_back(step);
+    ++line;
+    for (ValidationRow record : row.records) {
+      record.line = line;
+      validation.rows.push_back(std::move(record));
+    }
   }
   for (const auto& [reason, count] : result.left_out) {
     for (std::int64_t i = 0; i < count; ++i) validation.skipped.push_back({++line, reason});

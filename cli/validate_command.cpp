@@ -7,7 +7,9 @@
 #include <map>
 #include <memory>
 
+#include "calibrate/read/imported.h"
 #include "calibrate/read/published.h"
+#include "cli/calibration_choice.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
@@ -16,6 +18,7 @@
 #include "db/store/validation_store.h"
 #include "model/quantity/text.h"
 #include "sim/evaluate/evaluate.h"
+#include "sim/evaluate/ring_validation.h"
 
 namespace cpfit::cli {
 
@@ -23,7 +26,7 @@ namespace {
 
 struct ValidateArguments {
   std::vector<std::string> files;
-  std::string database;
+  std::string database, calibration;
   std::size_t worst = 5;
   bool rows = false;
   bool json = false;
@@ -35,6 +38,7 @@ std::string figure(Metric metric, double value) {
     case Metric::kStepSeconds:
     case Metric::kKernelSeconds:
     case Metric::kCollectiveSeconds:
+    case Metric::kExposedSeconds:
       return print_time(Seconds(value));
     case Metric::kPeakBytes:
     case Metric::kResidentBytes:
@@ -148,6 +152,21 @@ class Overview {
   std::size_t rows_ = 0, skipped_rows_ = 0;
 };
 
+/// Ring steps of a measurement by cpfit-bench, predicted from the rates of the machine that they ran on.
+Outcome<ValidationResult> validate_steps(const std::string& path, const ValidateArguments& arguments) {
+  const Outcome<MeasurementFile> file = read_measurement(path);
+  if (!file) return file.problems();
+  if (arguments.calibration.empty()) {
+    return Problem{"validate.calibration", path, "ring steps are predicted from rates of the machine that they were measured on",
+                   "fit them (cpfit calibrate fit) and say --calibration FILE, or DATABASE:NAME"};
+  }
+  const Outcome<Calibration> calibration = choose_calibration(arguments.calibration, arguments.database);
+  if (!calibration) return calibration.problems();
+  const Outcome<RateTables> tables = tables_of(*calibration);
+  if (!tables) return tables.problems();
+  return evaluate_ring_steps(*file, path, ring_rates(*tables, measured_device(*file), file->machine.link));
+}
+
 int run_validate(const ValidateArguments& arguments) {
   const RateSet rates = RateSet::defaults();
   Json all = Json::array();
@@ -157,20 +176,28 @@ int run_validate(const ValidateArguments& arguments) {
       print_problems({{"validate.folder", file, "this is a folder, not a table", "name its CSV files: " + file + "/*.csv"}});
       return kBadInput;
     }
-    Outcome<MeasuredTable> table = read_published(file);
-    if (!table.ok()) {
-      print_problems(table.problems());
-      return kBadInput;
-    }
     Json runs = Json::array();
     const auto keep = [&](const MeasuredRun& run, const Candidate& taken) { runs.push_back(to_json(run, taken)); };
-    const ValidationResult result = evaluate(*table, rates, arguments.json ? RunSeen(keep) : nullptr);
+    std::vector<MeasuredRun> described;  // of a table
+    const auto scored = [&]() -> Outcome<ValidationResult> {
+      if (std::filesystem::path(file).extension() == ".json") return validate_steps(file, arguments);
+      Outcome<MeasuredTable> table = read_published(file);
+      if (!table.ok()) return table.problems();
+      const ValidationResult result = evaluate(*table, rates, arguments.json ? RunSeen(keep) : nullptr);
+      described = std::move(table->runs);
+      return result;
+    }();
+    if (!scored.ok()) {
+      print_problems(scored.problems());
+      return kBadInput;
+    }
+    const ValidationResult& result = *scored;
     if (!arguments.database.empty()) {
       Store store = open_store(arguments.database);
       (void)save_validation(store, result, kVersion, rates.version());
     }
     if (!arguments.json && (arguments.files.size() == 1 || arguments.rows))
-      print_summary(result, table->runs, arguments);
+      print_summary(result, described, arguments);
     else if (!arguments.json)
       overview.add(result);
     else {
@@ -191,10 +218,16 @@ int run_validate(const ValidateArguments& arguments) {
 
 void add_validate(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ValidateArguments>();
-  CLI::App* command = app.add_subcommand("validate", "Predicted against measured rows of published tables (CSV)");
-  command->add_option("files", arguments->files, "Tables of measured rows; several give one line per table and metric")
+  CLI::App* command = app.add_subcommand(
+      "validate", "Predicted against measured rows of published tables (CSV), or ring steps of cpfit-bench (JSON)");
+  command
+      ->add_option("files", arguments->files,
+                   "Tables of measured rows or measurements; several give one line per file and metric")
       ->required();
   command->add_option("--db", arguments->database, "SQLite file to store the records in")->check(file_name());
+  command->add_option(
+      "--calibration", arguments->calibration,
+      "Rates of ring steps: a file of `cpfit calibrate fit`, or DATABASE:NAME; tables are predicted with what ships");
   command->add_option("--worst", arguments->worst, "Worst rows to list per file")
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000));

@@ -7,7 +7,7 @@ namespace cpfit {
 
 namespace {
 
-constexpr int kMetricCount = 9;
+constexpr int kMetricCount = 10;
 
 std::int64_t insert_run(SQLite::Database& database, const ValidationResult& result, const std::string& tool_version,
                         const std::string& rates_version) {

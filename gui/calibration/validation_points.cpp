@@ -74,6 +74,8 @@ QString metric_label(Metric metric) {
       return text("Reserved memory, bytes");
     case Metric::kKernelSeconds:
       return text("Kernel time, s");
+    case Metric::kExposedSeconds:
+      return text("Exposed messages of a ring step, s");
     case Metric::kCollectiveSeconds:
       break;
   }

@@ -52,6 +52,8 @@ std::string_view name_of(Metric metric) {
       return "kernel_seconds";
     case Metric::kCollectiveSeconds:
       return "collective_seconds";
+    case Metric::kExposedSeconds:
+      return "exposed_seconds";
   }
   stop_at("Metric", static_cast<int>(metric));
 }

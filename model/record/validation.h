@@ -24,7 +24,8 @@ enum class Metric : std::uint8_t {
   kResidentBytes,
   kReservedBytes,
   kKernelSeconds,
-  kCollectiveSeconds
+  kCollectiveSeconds,
+  kExposedSeconds  // of messages that a ring attention step waits for; may be 0, so its errors are shares of the whole step
 };
 [[nodiscard]] std::string_view name_of(Metric metric);
 
@@ -77,7 +78,7 @@ struct ValidationRow {
   std::string label;
   Metric metric;
   double measured = 0, predicted = 0, low = 0, high = 0;
-  double error = 0;  // predicted/measured - 1
+  double error = 0;  // predicted/measured - 1; of kExposedSeconds (predicted - measured) over the measured step
   std::string group;
   std::string searched;  // fields the source does not say, found by search: "recompute,vpp"; empty when all were printed
   friend bool operator==(const ValidationRow&, const ValidationRow&) = default;

@@ -278,6 +278,7 @@ Predicted predicted_metric(const MeasuredRun& run, const RunPrediction& predicti
               prediction.memory.reserved.value() * (1 + kReservedAbove)};
     case Metric::kKernelSeconds:
     case Metric::kCollectiveSeconds:
+    case Metric::kExposedSeconds:
       break;
   }
   return {};

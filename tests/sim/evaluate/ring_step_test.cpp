@@ -1,5 +1,5 @@
 // A ring step put together from the rates of its parts, against sums derived by hand.
-#include "sim/evaluate/ring_step.h"
+#include "sim/evaluate/ring_validation.h"
 
 #include <gtest/gtest.h>
 
@@ -165,6 +165,41 @@ TEST(RingStep, ItsShapesAreWhatAFitMustNotHaveSeen) {
   EXPECT_EQ(high, 1);
   EXPECT_EQ(wide, 1);
   EXPECT_EQ(work.message_bytes, (std::vector<double>{kKv, 2 * kKv}));
+}
+
+// The slow link above: of four blocks' time two are exposed. Measured were five, two and a half of them exposed.
+TEST(RingValidation, ComparesTheStepAndWhatItExposes) {
+  const double rate = kKv / (3 * kBlock);
+  MeasuredPoint point = step("te_p2p", "full", "zigzag", "forward", 2, 256);
+  for (const auto& [name, blocks] : {std::pair("seconds", 5.0), std::pair("exposed_seconds", 2.5)})
+    point.results.push_back({name, blocks * kBlock, blocks * kBlock, blocks * kBlock, 0, 10, 0});
+  MeasurementFile file;
+  file.points = {point, step("a2a", "full", "zigzag", "forward", 2, 256)};  // the second has no time: not a measured step
+  const ValidationResult result = evaluate_ring_steps(file, "t.json", ring_rates(tables(rate, 1), "host T", "wire"));
+  ASSERT_EQ(result.rows.size(), 2u);
+  EXPECT_EQ(result.rows[0].metric, Metric::kStepSeconds);
+  EXPECT_NEAR(result.rows[0].error, 4.0 / 5 - 1, 1e-3);
+  const ValidationRow& exposed = result.rows[1];
+  EXPECT_EQ(exposed.metric, Metric::kExposedSeconds);
+  EXPECT_EQ(name_of(exposed.metric), "exposed_seconds");
+  EXPECT_DOUBLE_EQ(exposed.measured, 2.5 * kBlock);
+  EXPECT_NEAR(exposed.predicted, 2 * kBlock, 1e-3 * kBlock);
+  EXPECT_NEAR(exposed.error, (2 - 2.5) / 5, 1e-3);  // of the step
+  // As wide as the step's interval, in seconds.
+  EXPECT_NEAR(exposed.high - exposed.predicted, result.rows[0].high - result.rows[0].predicted, 1e-9 * kBlock);
+  ASSERT_EQ(result.summary.size(), 2u);
+  EXPECT_NEAR(result.summary[1].bias, exposed.error, 1e-12);
+}
+
+TEST(RingValidation, StepsWithoutRatesAreSkippedWithTheReason) {
+  MeasuredPoint point = step("te_p2p", "full", "zigzag", "forward", 2, 256);
+  point.results.push_back({"seconds", 1, 1, 1, 0, 10, 0});
+  MeasurementFile file;
+  file.points = {point};
+  const ValidationResult result = evaluate_ring_steps(file, "t.json", ring_rates(tables(1e9, 1), "host T", "another wire"));
+  EXPECT_TRUE(result.rows.empty());
+  ASSERT_EQ(result.skipped.size(), 1u);
+  EXPECT_NE(result.skipped[0].reason.find("messages over another wire"), std::string::npos) << result.skipped[0].reason;
 }
 
 }  // namespace
