@@ -59,6 +59,8 @@ class BenchDevice {
   [[nodiscard]] virtual bool plays_all_ends() const { return false; }
   /// Called between tiles of attention; empty: nothing is. Where messages move by themselves it is never called.
   virtual void call_between_tiles(std::function<void()> call) = 0;
+  /// Messages move inside these calls, and what they take of the computing core is the time of the calls.
+  [[nodiscard]] virtual bool moves_messages_between_tiles() const { return false; }
 
   /// Of operators() and transport(ring).
   [[nodiscard]] virtual std::unique_ptr<PassClock> pass_clock() = 0;
@@ -78,7 +80,8 @@ class BenchDevice {
   [[nodiscard]] virtual std::vector<std::string> launch_modes() const = 0;
   [[nodiscard]] virtual double launch_seconds(const std::string& mode) = 0;
 
-  /// Share of the multiprocessors that messages take while they run; absent where that is not known.
+  /// Share of the multiprocessors that messages take while they run; absent where that is not known. Of a device that moves
+  /// messages between tiles it is measured instead.
   [[nodiscard]] virtual std::optional<double> message_sm_share() const { return std::nullopt; }
   /// Present clock, in MHz; absent where nothing tells it.
   [[nodiscard]] virtual std::optional<double> clock_mhz() = 0;

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "calibrate/probe/bench_device.h"
 #include "calibrate/probe/gpu_messages.h"
 #include "calibrate/probe/gpu_product.h"
+#include "calibrate/probe/nccl_channels.h"
 #include "calibrate/probe/node_share.h"
 #include "calibrate/probe/nvml.h"
 #include "kernels/core/require.h"
@@ -141,7 +143,9 @@ class GpuDevice final : public BenchDevice {
     if (transport == nullptr && loopback_) transport = kernels::make_cuda_loopback(*own_, ring);
     if (transport == nullptr) {
       kernels::require(ring == host_.size(), "a ring of {} over {} ranks", ring, host_.size());
+      const NcclLog log;
       transport = make_gpu_messages(*own_, host_, true, timeout_, true);
+      message_channels_ = log.channels_per_peer();
     }
     return *transport;
   }
@@ -172,6 +176,14 @@ class GpuDevice final : public BenchDevice {
     return mode == "graph" ? graph_seconds() : eager_seconds();
   }
 
+  /// One block of NCCL's kernel on each channel, each on a multiprocessor. Copies of loopback are the driver's: not known.
+  [[nodiscard]] std::optional<double> message_sm_share() const override {
+    int multiprocessors = 0;
+    if (!message_channels_ || cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_) != cudaSuccess ||
+        multiprocessors < 1)
+      return std::nullopt;
+    return std::min(1.0, static_cast<double>(*message_channels_) / multiprocessors);
+  }
   [[nodiscard]] std::optional<double> clock_mhz() override { return nvml_.clock_mhz(); }
   [[nodiscard]] std::optional<double> highest_clock_mhz() const override { return nvml_.highest_clock_mhz(); }
   [[nodiscard]] std::string throttle_reason() override { return nvml_.throttle_reason(); }
@@ -259,6 +271,7 @@ class GpuDevice final : public BenchDevice {
   Nvml nvml_;
   kernels::Array sweep_;
   std::int64_t by_ourselves_ = 0;
+  std::optional<std::int32_t> message_channels_;  // that NCCL has for an exchange with one neighbour
   TimedEvent begin_, end_;
   std::map<std::int32_t, std::unique_ptr<kernels::Transport>> transports_;  // borrow the operators: go first
 };

@@ -96,6 +96,7 @@ class HostDevice final : public BenchDevice {
     return host_;
   }
   void call_between_tiles(std::function<void()> call) override { between_tiles_ = std::move(call); }
+  [[nodiscard]] bool moves_messages_between_tiles() const override { return true; }
 
   [[nodiscard]] std::unique_ptr<PassClock> pass_clock() override { return std::make_unique<HostPassClock>(); }
   [[nodiscard]] double seconds_of(const kernels::Operators&, const std::function<void()>& call) override {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "calibrate/probe/pass_recorder.h"
@@ -153,13 +154,19 @@ void measure_overlap(const PointContext& context, MeasuredPoint& point) {
   ArrayPool pool(operators, [&](const View& view) { device.zero(view); });
   PassRecorder recorder(*clock, transport);
   TimedTransport timed(transport, pool, recorder);
+  const bool by_this_core = device.moves_messages_between_tiles();
   const auto once = [&]() -> std::vector<double> {
     transport.barrier();
     const double compute_alone = device.seconds_of(operators, [&] { run_block(operators, block, backward); });
     const double message_alone = exchange_seconds(context, transport, batch);
     transport.barrier();
     recorder.begin();
-    device.call_between_tiles([&] { recorder.poll(); });
+    double polling = 0;
+    device.call_between_tiles([&] {
+      const auto asked = std::chrono::steady_clock::now();
+      recorder.poll();
+      polling += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    });
     const kernels::Ticket ticket = timed.start(batch);
     const std::size_t begin = recorder.mark();
     run_block(operators, block, backward);
@@ -171,15 +178,19 @@ void measure_overlap(const PointContext& context, MeasuredPoint& point) {
     for (const MeasuredWindow& window : recorder.windows()) {
       if (window.lane == "receive") message_beside = window.end_seconds - window.start_seconds;
     }
-    return {compute_alone, times.compute_seconds, message_alone, message_beside};
+    std::vector<double> figures = {compute_alone, times.compute_seconds, message_alone, message_beside};
+    if (by_this_core) figures.push_back(times.compute_seconds > 0 ? std::min(1.0, polling / times.compute_seconds) : 0);
+    return figures;
   };
-  take(context,
-       {context.rule,
-        {"compute_alone_seconds", "compute_beside_seconds", "message_alone_seconds", "message_beside_seconds"},
-        {Combine::kMean, Combine::kMean, Combine::kLargest, Combine::kLargest},
-        once,
-        context.interrupted},
-       point);
+  std::vector<std::string> names = {"compute_alone_seconds", "compute_beside_seconds", "message_alone_seconds",
+                                    "message_beside_seconds"};
+  std::vector<Combine> combine = {Combine::kMean, Combine::kMean, Combine::kLargest, Combine::kLargest};
+  if (by_this_core) {
+    names.emplace_back("sm_share");
+    combine.push_back(Combine::kMean);
+  }
+  take(context, {context.rule, names, combine, once, context.interrupted}, point);
+  if (by_this_core) return;
   if (const auto share = device.message_sm_share()) point.results.push_back(exact("sm_share", *share));
 }
 

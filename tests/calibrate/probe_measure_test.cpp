@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "calibrate/probe/measurement_store.h"
+#include "calibrate/probe/nccl_channels.h"
 #include "calibrate/probe/plan.h"
 #include "calibrate/probe/series.h"
 #include "calibrate/probe/together.h"
@@ -79,6 +81,47 @@ TEST_F(MeasureTest, SmokeMeasuresEveryPointOfThePlan) {
     }
   }
   EXPECT_EQ(probes.size(), measuring_probes().size());
+}
+
+// The rank's own core moves messages: of the time that it computes beside one, the part that it spends in MPI's calls.
+TEST_F(MeasureTest, OverlapSaysWhatMessagesTakeOfTheCore) {
+  ASSERT_EQ(run(2, {"overlap"}), MeasureEnd::kDone);
+  std::size_t points = 0;
+  for (const MeasuredPoint& point : file().points) {
+    ASSERT_EQ(point.outcome, MeasuredOutcome::kMeasured) << point.reason;
+    const MeasuredResult* share = point.result("sm_share");
+    ASSERT_NE(share, nullptr) << axes_text(point.axes);
+    EXPECT_GT(share->median, 0);  // blocks have tiles, and between two of them somebody asks
+    EXPECT_LT(share->median, 1);
+    ++points;
+  }
+  EXPECT_GT(points, 0u);
+}
+
+TEST(NcclChannels, AreThoseThatItSaysLast) {
+  EXPECT_EQ(
+      channels_per_peer("h:1:2 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels, 24 p2p channels, 8 p2p "
+                        "channels per peer\n"
+                        "h:1:2 [0] NCCL INFO 24 coll channels, 24 nvls channels, 32 p2p channels, 32 p2p channels per peer\n"),
+      32);
+  EXPECT_EQ(channels_per_peer("h:1:2 [0] NCCL INFO Channel 00/02 :    0   1\n"), std::nullopt);
+  EXPECT_EQ(channels_per_peer(" p2p channels per peer"), std::nullopt);
+}
+
+TEST(NcclChannels, SomebodysOwnLogIsLeftAlone) {
+  ASSERT_EQ(::setenv("NCCL_DEBUG", "WARN", 1), 0);
+  EXPECT_EQ(NcclLog().channels_per_peer(), std::nullopt);
+  EXPECT_STREQ(std::getenv("NCCL_DEBUG"), "WARN");
+  ::unsetenv("NCCL_DEBUG");
+  ::unsetenv("NCCL_DEBUG_FILE");
+  {
+    const NcclLog log;
+    ASSERT_NE(std::getenv("NCCL_DEBUG_FILE"), nullptr);
+    std::ofstream(std::getenv("NCCL_DEBUG_FILE")) << "[0] NCCL INFO 2 coll channels, 2 p2p channels, 2 p2p channels per peer\n";
+    EXPECT_EQ(log.channels_per_peer(), 2);
+  }
+  EXPECT_FALSE(std::filesystem::exists(std::getenv("NCCL_DEBUG_FILE")));
+  for (const char* name : {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"}) ::unsetenv(name);
 }
 
 TEST_F(MeasureTest, FourRanksHaveGroupsPairsAndRings) {
