@@ -345,7 +345,7 @@ void SurfaceCurve::draw_residuals(QCPAxisRect& rect) {
   zero->removeFromLegend();
   add_marks(rect, true);
   up->setLabel(tr("residual, %"));
-  up->setRange(-most * 110.0, most * 110.0);
+  up->setRange(-most * 125.0, most * 125.0);  // a ring round the outermost is whole
 }
 
 }  // namespace cpfit::gui

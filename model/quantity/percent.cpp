@@ -38,7 +38,7 @@ std::string print_share(double share) {
   const double value = 100.0 * share;
   const double magnitude = std::abs(value);
   std::string text = fmt::format("{:.{}f}", value, magnitude >= 100.0 ? 0 : magnitude >= 10.0 ? 1 : magnitude >= 1.0 ? 2 : 3);
-  if (text.find('.') != std::string::npos) text.erase(text.find_last_not_of("0") + 1);
+  if (text.find('.') != std::string::npos) text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return (text == "-0" ? "0" : text) + " %";
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "model/quantity/percent.h"
 #include "model/quantity/text.h"
 #include "sim/plan/step_timeline.h"
 #include "sim/plan/verdict.h"
@@ -112,9 +113,9 @@ void confirm(Workbench& bench, const Training& training, const ConfirmLimits& li
   const Shortlisted& first = list.front();
   if (result.ships && first.confirmation.simulated()) {
     const double ratio = first.confirmation.step / first.confirmation.screen_step - 1.0;
-    said = fmt::format(" The timeline {}: the ship takes {} per step there ({:+.1f} %).",
+    said = fmt::format(" The timeline {}: the ship takes {} per step there ({}).",
                        std::abs(ratio) <= kAgreement && first.verdict.feasible() ? "confirms this" : "differs",
-                       print_time(first.confirmation.step), std::round(1000.0 * ratio) / 10.0 + 0.0);
+                       print_time(first.confirmation.step), signed_percent(ratio));
     if (!first.verdict.feasible()) {
       const std::string reason = "on the timeline " + first.verdict.sentence;
       result.ship.reasons.push_back(reason);
