@@ -45,8 +45,8 @@ void attention_tensors(const RecipeFigures& f, Component component, double copie
          copies * (2.0 * f.q_bytes() + f.kv_bytes()));
   }
   sink({component, "attention.output", "2*T*h_q*d per layer", "cp_model B.3"}, copies * f.q_bytes());
-  const bool flash = f.backend == AttentionBackend::kFlash2 || f.backend == AttentionBackend::kFlash3 ||
-                     f.backend == AttentionBackend::kTriton;
+  const bool flash =
+      f.backend == AttentionBackend::kFlash2 || f.backend == AttentionBackend::kFlash3 || f.backend == AttentionBackend::kTriton;
   if (flash && f.rules->sequence_first_attention && f.micro_batch > 1.0) {
     // FlashAttention works on [b, s]; its output is kept and its [s, b] copy is the projection's input. At b = 1 both are one.
     sink({component, "attention.output_transposed", "2*T*h_q*d per layer when b > 1", "rule set"}, copies * f.q_bytes());

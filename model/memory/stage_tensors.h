@@ -127,7 +127,9 @@ void attention_backward_tensors(const StageFigures& f, Sink& sink) {
        2.0 * at.q_bytes() + at.lse_bytes());
   if (at.kv < at.query) {
     // FA2 expands dK and dV to the query heads in bf16; FA3 accumulates them in fp32 with the KV heads.
-    const double expanded = at.backend == AttentionBackend::kFlash2 || at.backend == AttentionBackend::kTriton ? 2.0 * at.q_bytes() : 2.0 * at.kv_bytes();
+    const double expanded = at.backend == AttentionBackend::kFlash2 || at.backend == AttentionBackend::kTriton
+                                ? 2.0 * at.q_bytes()
+                                : 2.0 * at.kv_bytes();
     sink({Component::kWorkspace, "attention.grouped_gradients", "FA2: 2*Q expanded; else 2*KV in fp32", "cp_model B.7"},
          expanded);
   }
