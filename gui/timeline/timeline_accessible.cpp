@@ -7,6 +7,7 @@
 #include "gui/timeline/span_text.h"
 #include "gui/timeline/timeline_elements.h"
 #include "gui/timeline/timeline_view.h"
+#include "gui/view/accessible.h"
 
 namespace cpfit::gui {
 
@@ -173,7 +174,7 @@ QAccessibleInterface* make_accessible(const QString& name, QObject* object) {
 
 }  // namespace
 
-void install_timeline_accessibility() { QAccessible::installFactory(make_accessible); }
+void install_timeline_accessibility(TimelineView& view) { use_accessible_factory(make_accessible, view); }
 
 void announce_timeline(TimelineView& view) {
   if (!QAccessible::isActive()) return;

@@ -6,8 +6,8 @@ namespace cpfit::gui {
 
 class TimelineView;
 
-/// Makes TimelineView answer as a chart; once per program.
-void install_timeline_accessibility();
+/// Makes TimelineView answer as a chart.
+void install_timeline_accessibility(TimelineView& view);
 /// Tells whoever listens that the current element changed.
 void announce_timeline(TimelineView& view);
 

@@ -42,7 +42,7 @@ RowMetrics metrics_for(const QWidget& widget) {
 
 TimelineView::TimelineView(QWidget* parent)
     : StudyView(QStringLiteral("timeline"), tr("Step timeline"), parent), state_(metrics_for(*this)) {
-  install_timeline_accessibility();
+  install_timeline_accessibility(*this);
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
   setContextMenuPolicy(Qt::DefaultContextMenu);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "gui/topology/topology_graph.h"
+#include "gui/view/accessible.h"
 
 namespace cpfit::gui {
 
@@ -139,7 +140,7 @@ QAccessibleInterface* make_accessible(const QString& name, QObject* object) {
 
 }  // namespace
 
-void install_topology_accessibility() { QAccessible::installFactory(make_accessible); }
+void install_topology_accessibility(TopologyGraph& graph) { use_accessible_factory(make_accessible, graph); }
 
 void announce_topology(TopologyGraph& graph) {
   if (!QAccessible::isActive()) return;

@@ -6,8 +6,8 @@ namespace cpfit::gui {
 
 class TopologyGraph;
 
-/// Makes TopologyGraph answer so; once per program.
-void install_topology_accessibility();
+/// Makes this graph answer so.
+void install_topology_accessibility(TopologyGraph& graph);
 /// Tells whoever listens that another link is selected.
 void announce_topology(TopologyGraph& graph);
 

@@ -34,7 +34,7 @@ TopologyGraph::TopologyGraph(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
   setAccessibleName(tr("Topology graph"));
-  install_topology_accessibility();
+  install_topology_accessibility(*this);
 }
 
 void TopologyGraph::setPicture(std::shared_ptr<const NetworkPicture> picture, const LinkEdits& edits) {
