@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "cli/calibration_groups.h"
+#include "cli/calibrate/groups.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
 #include "model/framework/rule_set.h"

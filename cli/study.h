@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/calibration_choice.h"
+#include "cli/calibrate/choice.h"
 #include "model/rates/rate_set.h"
 #include "model/recipe/scenario.h"
 #include "model/record/run.h"

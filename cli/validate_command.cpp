@@ -9,7 +9,7 @@
 
 #include "calibrate/read/imported.h"
 #include "calibrate/read/published.h"
-#include "cli/calibration_choice.h"
+#include "cli/calibrate/choice.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/calibration_groups.h"
+#include "cli/calibrate/groups.h"
 #include "cli/runs/bundle_build.h"
 #include "cli/runs/bundle_evidence.h"
 #include "cli/runs/stored_study.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/calibration_groups.h"
+#include "cli/calibrate/groups.h"
 #include "cli/runs/bundle_build.h"
 #include "cli/runs/bundle_evidence.h"
 #include "cli/version.h"

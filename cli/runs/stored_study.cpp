@@ -6,7 +6,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "cli/calibration_choice.h"
+#include "cli/calibrate/choice.h"
 #include "db/store/bundle_store.h"
 #include "db/store/calibration_store.h"
 #include "model/quantity/hash.h"

@@ -1,4 +1,4 @@
-#include "cli/calibration_choice.h"
+#include "cli/calibrate/choice.h"
 
 #include <fmt/format.h>
 

@@ -13,7 +13,7 @@
 #include <set>
 
 #include "calibrate/fit/fit_imported.h"
-#include "cli/calibrate_commands.h"
+#include "cli/calibrate/commands.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/mpi_launch.h"

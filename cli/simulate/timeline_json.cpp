@@ -1,4 +1,4 @@
-#include "cli/timeline_json.h"
+#include "cli/simulate/timeline_json.h"
 
 #include <algorithm>
 #include <cmath>

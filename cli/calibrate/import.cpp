@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "cli/calibrate_commands.h"
+#include "cli/calibrate/commands.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"

@@ -9,7 +9,7 @@
 #include "calibrate/fit/fit_imported.h"
 #include "calibrate/fit/fit_rates.h"
 #include "calibrate/fit/write_rates.h"
-#include "cli/calibrate_commands.h"
+#include "cli/calibrate/commands.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"

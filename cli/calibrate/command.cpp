@@ -5,7 +5,7 @@
 #include <ctime>
 #include <map>
 
-#include "cli/calibrate_commands.h"
+#include "cli/calibrate/commands.h"
 #include "cli/commands.h"
 #include "model/cluster/gpu.h"
 #include "model/quantity/text.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/json.h"
-#include "cli/simulate_timeline.h"
+#include "cli/simulate/timeline.h"
 
 namespace cpfit::cli {
 

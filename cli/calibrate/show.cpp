@@ -5,8 +5,8 @@
 #include <cmath>
 #include <memory>
 
-#include "cli/calibrate_commands.h"
-#include "cli/calibration_choice.h"
+#include "cli/calibrate/choice.h"
+#include "cli/calibrate/commands.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"

@@ -1,4 +1,4 @@
-#include "cli/simulate_timeline.h"
+#include "cli/simulate/timeline.h"
 
 #include "db/store/timeline_store.h"
 

@@ -1,4 +1,4 @@
-#include "cli/timeline_text.h"
+#include "cli/simulate/timeline_text.h"
 
 #include <fmt/format.h>
 

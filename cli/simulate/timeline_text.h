@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/simulate_timeline.h"
+#include "cli/simulate/timeline.h"
 
 namespace cpfit::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/calibration_groups.h"
+#include "cli/calibrate/groups.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

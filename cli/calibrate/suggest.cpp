@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "cli/calibrate_commands.h"
+#include "cli/calibrate/commands.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/study.h"
