@@ -25,6 +25,13 @@ double leading_number(std::string_view text) {
   return number_of<double>(text.substr(0, text.find_first_not_of("0123456789."))).value_or(0);
 }
 
+/// "81559 MiB"; what no GPU has counts as nothing.
+std::int64_t mebibytes(std::string_view text) {
+  constexpr double kMost = 1e9;
+  const double value = leading_number(text);
+  return value <= kMost ? static_cast<std::int64_t>(value) : 0;
+}
+
 /// Reasons that say nothing is wrong: no work, or a person's own setting.
 bool harmless(std::string_view reason) {
   return reason == "Idle" || reason == "Applications Clocks Setting" || reason == "Display Clock Setting" ||
@@ -86,7 +93,7 @@ std::vector<State> read_query(std::string_view text, ImportedFile& file) {
     if (gpus.empty()) return;
     State& gpu = gpus.back();
     if (key == "Product Name") gpu.name = value;
-    if (key == "Total" && under("FB Memory Usage")) gpu.memory_mib = static_cast<std::int64_t>(leading_number(value));
+    if (key == "Total" && under("FB Memory Usage")) gpu.memory_mib = mebibytes(value);
     if (key == "SM" && under("Clocks")) gpu.clock = leading_number(value);
     if (key == "SM" && under("Max Clocks")) gpu.max_clock = leading_number(value);
     const bool module = under("Module Power Readings") || under("GPU Memory Power Readings");
@@ -125,8 +132,7 @@ std::vector<State> read_table(std::string_view text, ImportedFile& file) {
     if (!gpus.empty() && line.find("W / ") != std::string_view::npos && line.find("MiB") != std::string_view::npos) {
       gpus.back().limit = leading_number(line.substr(line.find("W / ") + 4));
       const std::size_t slash = line.find("MiB / ");
-      if (slash != std::string_view::npos)
-        gpus.back().memory_mib = static_cast<std::int64_t>(leading_number(line.substr(slash + 6)));
+      if (slash != std::string_view::npos) gpus.back().memory_mib = mebibytes(line.substr(slash + 6));
     }
   });
   return gpus;
@@ -165,7 +171,7 @@ std::vector<State> read_csv(std::string_view text, ImportedFile& file) {
       if (column == "clocks.max.sm") gpu.max_clock = leading_number(value);
       if (column == "power.limit" || column == "enforced.power.limit") gpu.limit = leading_number(value);
       if (column == "power.default_limit") gpu.default_limit = leading_number(value);
-      if (column == "memory.total") gpu.memory_mib = static_cast<std::int64_t>(leading_number(value));
+      if (column == "memory.total") gpu.memory_mib = mebibytes(value);
       if (column == "uuid" || column == "pci.bus_id" || column == "index") identity += std::string(value) + " ";
       const bool reason = column.starts_with("clocks_throttle_reasons.") || column.starts_with("clocks_event_reasons.");
       const std::string word = reason ? column.substr(column.find('.') + 1) : std::string();

@@ -2,6 +2,7 @@
 
 #include <toml++/toml.h>
 #include <array>
+#include <cmath>
 
 namespace cpfit {
 
@@ -14,9 +15,20 @@ class Row {
       : table_(table), where_(std::move(where)), problems_(problems) {}
 
   [[nodiscard]] double number(const char* key) const {
-    if (const auto value = table_[key].value<double>()) return *value;
+    if (const auto value = table_[key].value<double>(); value && std::isfinite(*value)) return *value;
     miss(key, "a number");
     return 0.0;
+  }
+  /// A whole number that counts something.
+  [[nodiscard]] std::int64_t count(const char* key) const {
+    constexpr double kMost = 1e15;
+    const double value = number(key);
+    if (value >= 0.0 && value <= kMost && value == std::floor(value)) return static_cast<std::int64_t>(value);
+    miss(key, "a whole number from 0");
+    return 0;
+  }
+  [[nodiscard]] std::int64_t count_or(const char* key, std::int64_t fallback) const {
+    return table_.contains(key) ? count(key) : fallback;
   }
   [[nodiscard]] double number_or(const char* key, double fallback) const { return table_.contains(key) ? number(key) : fallback; }
   [[nodiscard]] double microseconds(const char* key) const { return number(key) * 1e-6; }
@@ -40,12 +52,14 @@ class Row {
       miss(key, "a pair [low, high]");
       return {};
     }
-    return {(*pair)[0].value_or(0.0), (*pair)[1].value_or(0.0)};
+    const double low = (*pair)[0].value_or(0.0), high = (*pair)[1].value_or(0.0);
+    if (!std::isfinite(low) || !std::isfinite(high)) miss(key, "two finite numbers");
+    return {low, high};
   }
   [[nodiscard]] FitQuality quality() const {
     FitQuality quality;
-    quality.rows = static_cast<std::int64_t>(number_or("rows", 0));
-    quality.held_out = static_cast<std::int64_t>(number_or("held_out", 0));
+    quality.rows = count_or("rows", 0);
+    quality.held_out = count_or("held_out", 0);
     quality.median_error = number("median_error");
     quality.p90_error = number("p90_error");
     quality.noise = number_or("noise", 0);
@@ -147,7 +161,7 @@ CollectiveRow read_collective(const Row& row, Problems& problems) {
   collective.kind = row.one_of("kind", collective_named);
   if (row.table().contains("form")) collective.form = row.one_of("form", form_named);
   CollectiveCurve& curve = collective.curve;
-  curve.ranks = static_cast<std::int64_t>(row.number("ranks"));
+  curve.ranks = row.count("ranks");
   const toml::array* pieces = row.table()["pieces"].as_array();
   if (pieces == nullptr || pieces->empty() || pieces->size() > curve.pieces.size()) {
     row.miss("pieces", "one to six pieces [from bytes, to bytes, alpha us, bus share]");
@@ -161,6 +175,7 @@ CollectiveRow read_collective(const Row& row, Problems& problems) {
       continue;
     }
     const auto at = [&](std::size_t i) { return (*piece)[i].value_or(0.0); };
+    if (!std::isfinite(at(0) + at(1) + at(2) + at(3))) row.miss("pieces", "finite numbers");
     curve.pieces[static_cast<std::size_t>(curve.piece_count++)] = {at(0), at(1), at(2) * 1e-6, at(3)};
   }
   curve.quality = row.quality();

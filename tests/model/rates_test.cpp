@@ -241,6 +241,18 @@ TEST(Rates, ProblemsNameTableRowAndKey) {
   EXPECT_EQ(RateSet::parse("version = \"1\"\n").problems().front().code, "rates.incomplete");
 }
 
+TEST(Rates, WhatIsNoCountOrNotFiniteIsAProblem) {
+  const std::string row =
+      "version = \"1\"\n[[overlap]]\nlink = \"nic\"\nslowdown = 1\nmedian_error = 0\np90_error = 0\nevidence = "
+      "\"assumed\"\nsource = \"\"\n";
+  EXPECT_TRUE(parse_rate_tables(row + "rows = 12\n").ok());
+  for (const char* rows : {"nan", "inf", "-1", "2.5", "1e300"}) {
+    const Outcome<RateTables> tables = parse_rate_tables(row + "rows = " + rows + "\n");
+    ASSERT_FALSE(tables.ok()) << rows;
+    EXPECT_EQ(tables.problems().front().where, "overlap[0].rows") << rows;
+  }
+}
+
 TEST(Rates, PiecesAreJoinedInLogarithms) {
   CollectiveCurve curve;
   curve.ranks = 2;
