@@ -56,6 +56,8 @@ TwinSteps::TwinSteps(LiveEstimate& live, Jobs& jobs, QWidget* parent)
       linking_ = false;
       refresh_sums();
     });
+    connect(side.view, &TimelineView::wantedLabelWidthChanged, this,
+            [this, i](int width) { sides_[1 - i].view->setLeastLabelWidth(width); });
     connect(side.view, &TimelineView::simulateRequested, this, &TwinSteps::ask);
     connect(side.view, &TimelineView::stopRequested, this, [this] { jobs_.stop_channel(QStringLiteral("twin")); });
   }

@@ -14,6 +14,7 @@
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "gui/look/figures.h"
 #include "gui/timeline/span_search.h"
@@ -206,6 +207,12 @@ void TimelineView::setAxis(std::int64_t longest) {
   windowMoved();
 }
 
+void TimelineView::setLeastLabelWidth(int width) {
+  if (std::exchange(least_label_width_, width) == width) return;
+  place();
+  update();
+}
+
 void TimelineView::selectSpan(std::optional<SpanRef> span) {
   if (span == state_.selected()) return;
   state_.select(span, true);
@@ -338,7 +345,9 @@ void TimelineView::place() {
   for (const TimelineRow& row : state_.layout().rows)
     widest = std::max(widest, metrics.horizontalAdvance(text_of(row.title)) + (row.kind == RowKind::kLane ? 20 : 16));
   geometry_ = {};
-  geometry_.label_width = std::clamp(widest + 26, 120, std::max(120, width() / 4));
+  const int names = std::clamp(widest + 26, 120, std::max(120, width() / 4));
+  const bool other_names = std::exchange(wanted_label_width_, names) != names;
+  geometry_.label_width = std::max(names, least_label_width_);
   const int left = geometry_.label_width, plot = std::max(10, width() - left - bar);
   geometry_.overview = {left, 2, plot, kOverviewHeight - 2};
   geometry_.ruler = {left, kOverviewHeight + 2, plot, kRulerHeight};
@@ -370,6 +379,7 @@ void TimelineView::place() {
   button_->move((width() - wide) / 2, height() / 2 + 16);
   second_button_->move((width() - wide) / 2 + button_->width() + 8, height() / 2 + 16);
   image_stale_ = overview_stale_ = true;
+  if (other_names) emit wantedLabelWidthChanged(names);
 }
 
 TimeScale TimelineView::scale() const {

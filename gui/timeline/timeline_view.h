@@ -69,6 +69,9 @@ class TimelineView : public StudyView {
   void setWindow(TimeWindow window);
   /// A longer axis than the step's own, so that two steps stand one under the other; 0: its own.
   void setAxis(std::int64_t longest);
+  /// Room for the rows' names at least this wide, so that the times of two steps lie one under the other.
+  void setLeastLabelWidth(int width);
+  [[nodiscard]] int wantedLabelWidth() const { return wanted_label_width_; }  // of its own rows
   void selectSpan(std::optional<SpanRef> span);
   void selectByIdentity(std::int32_t lane, std::int32_t activity, std::int32_t copy);
   void setRange(std::optional<DraggedRange> range);
@@ -112,6 +115,7 @@ class TimelineView : public StudyView {
   void timePointed(qint64 time);  // under the pointer; -1 when it left
   void markersChanged();
   void rowsChanged();
+  void wantedLabelWidthChanged(int width);
   void simulateRequested();
   void stopRequested();
 
@@ -174,6 +178,7 @@ class TimelineView : public StudyView {
   Mode mode_ = Mode::kEmpty;
   QString sentence_, details_;
   double progress_ = -1;
+  int wanted_label_width_ = 0, least_label_width_ = 0;
   TimelineGeometry geometry_;
 
   // The lanes' picture, kept until what it shows changes.

@@ -222,6 +222,9 @@ TEST_F(Compared, BothStepsStandOnOneAxisAndMoveTogether) {
   EXPECT_EQ(a.window(), (TimeWindow{0, longest})) << "both begin at 0, and the longer one fits";
   EXPECT_EQ(b.window(), a.window());
   // Without a stretch the whole steps: their lengths, and each adds up.
+  // The control's rows have other names than the recipe's: times lie one under the other all the same.
+  EXPECT_EQ(a.geometryOfParts().lanes.left(), b.geometryOfParts().lanes.left());
+  EXPECT_EQ(a.geometryOfParts().label_width, std::max(a.wantedLabelWidth(), b.wantedLabelWidth()));
   const std::vector<TwinRow> all = twin.rows();
   EXPECT_EQ(all[0].a, step_a);
   EXPECT_EQ(all[0].b, step_b);
