@@ -273,7 +273,9 @@ bool LengthCurve::eventFilter(QObject* watched, QEvent* event) {
 
 void LengthCurve::changeEvent(QEvent* event) {
   StudyView::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) redraw();
+  // The plot has its new palette only after this event.
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange)
+    QMetaObject::invokeMethod(this, &LengthCurve::redraw, Qt::QueuedConnection);
 }
 
 QString LengthCurve::summary() const {

@@ -10,6 +10,8 @@
 #include <QTest>
 
 #include "example_study.h"
+#include "gui/look/color_tokens.h"
+#include "gui/look/theme.h"
 #include "gui/memory/feasible_grid.h"
 #include "gui/memory/feasible_view.h"
 #include "gui/memory/free_list.h"
@@ -191,6 +193,17 @@ TEST_F(Views, TheTableOfMemoryHoldsEveryTensorOfEveryStage) {
   const QString csv = memory.csv();
   EXPECT_TRUE(csv.startsWith("stage,component,tensor,bytes"));
   EXPECT_TRUE(csv.contains("\n0,") && csv.contains("\n1,"));
+}
+
+TEST_F(Views, TheCurveFollowsTheTheme) {
+  // The rim above the axes shows the plot's own ground, nothing else.
+  const QPoint rim(curve.plot()->width() / 2, 1);
+  for (const Theme theme : {Theme::kDark, Theme::kLight}) {
+    curve.setPalette(palette_of(theme));
+    ASSERT_TRUE(
+        QTest::qWaitFor([&] { return curve.plot()->grab().toImage().pixelColor(rim) == tokens_of(theme).surface; }, 5'000))
+        << curve.plot()->grab().toImage().pixelColor(rim).name().toStdString();
+  }
 }
 
 TEST_F(Views, TheCurveZoomsAroundThePointerAndFits) {
