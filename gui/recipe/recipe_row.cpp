@@ -9,6 +9,7 @@
 #include <QPushButton>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/look/figures.h"
 #include "gui/recipe/lock_button.h"
@@ -19,7 +20,14 @@ namespace cpfit::gui {
 
 namespace {
 
-constexpr int kNameWidth = 116, kBoxWidth = 94;
+constexpr int kBoxWidth = 94;
+
+/// One width for all rows, so that their boxes stand one under the other: the longest name's.
+int name_width(const QFontMetrics& font) {
+  int widest = 0;
+  for (const Parameter& parameter : parameters()) widest = std::max(widest, font.horizontalAdvance(text_of(parameter.label)));
+  return widest + 4;
+}
 
 }  // namespace
 
@@ -32,7 +40,7 @@ RecipeRow::RecipeRow(const Parameter& parameter, QWidget* parent)
       rule_(new QLabel(trouble_)),
       buttons_(new QHBoxLayout) {
   const QString label = text_of(parameter.label);
-  name_->setFixedWidth(kNameWidth);
+  name_->setFixedWidth(name_width(name_->fontMetrics()));
   name_->setToolTip(QStringLiteral("<p>%1</p>")
                         .arg((text_of(parameter.help) + tr(" Double-click: back to the scenario's value.")).toHtmlEscaped()));
   name_->installEventFilter(this);
