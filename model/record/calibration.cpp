@@ -157,6 +157,15 @@ std::string rates_text(const Calibration& c) {
   return c.rates_toml.empty() || c.rates_toml.back() == '\n' ? c.rates_toml : c.rates_toml + '\n';
 }
 
+/// Whether a text is whole TOML without a [calibration] of its own.
+bool stands_alone(const std::string& rates) {
+  try {
+    return !toml::parse(rates).contains("calibration");
+  } catch (const toml::parse_error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string calibration_id(const Calibration& c) { return sha256_hex(rates_text(c) + content_toml(c) + lists_toml(c)); }
@@ -191,6 +200,10 @@ Outcome<Calibration> parse_calibration(const std::string& written, const std::st
     }
     if (section == std::string::npos || version < 1)
       return Problem{"calibration.content", where, "its [calibration] section is not as `cpfit calibrate fit` writes it",
+                     "fit again, or remove the section"};
+    // What belongs to the section must not stand above it: it would be written there and in the section again.
+    if (!stands_alone(c.rates_toml))
+      return Problem{"calibration.content", where, "rows of its [calibration] section stand among the rates",
                      "fit again, or remove the section"};
     c.name = text_in(*table, "name");
     c.tool_version = text_in(*table, "tool_version");

@@ -201,6 +201,16 @@ TEST(CalibrationRecord, NewerBrokenAndForeignFilesAreNamed) {
   EXPECT_EQ(plain->name, "rates.toml");
 }
 
+TEST(CalibrationRecord, RowsOfItsSectionDoNotStandAmongTheRates) {
+  // Written again they would be there twice.
+  const Calibration made = parse_calibration("version = \"a\"\n", "rates.toml").value();
+  const std::string text = calibration_toml(made);
+  ASSERT_TRUE(parse_calibration(text, "f").ok());
+  const Outcome<Calibration> mixed = parse_calibration("[[calibration.source]]\npath = \"a\"\n" + text, "f");
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_EQ(mixed.problems().front().code, "calibration.content");
+}
+
 TEST(CalibrationRecord, TheDefaultsAreOneMarkedAssumed) {
   const Calibration defaults = default_calibration();
   EXPECT_TRUE(defaults.assumed);
