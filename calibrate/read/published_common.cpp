@@ -281,6 +281,20 @@ std::optional<std::pair<AttentionBackend, std::string_view>> attention_of(const 
   return std::nullopt;
 }
 
+/// What the row says of its software beside the name: the attention kernel, whether a compiler fused its operators, or both.
+void set_rules(const Row& row, Reading& reading, Draft& draft) {
+  const auto kernel = attention_of(row);
+  const bool compiled = row.says("framework", "compile") || row.says("variant", "compile") || row.says("notes", "compile");
+  if (!kernel && !compiled) return;
+  if (kernel) draft.run.conditions.push_back(fmt::format("attention: {}", kernel->second));
+  if (compiled) draft.run.conditions.push_back("torch.compile fuses element-wise operators");
+  const std::string key = fmt::format("{}{}", kernel ? kernel->second : "", compiled ? ", compiled" : "");
+  draft.run.rules = reading.rules(draft.recipe().framework, key, [&](RuleSet& set) {
+    if (kernel) set.attention_backend = set.attention_backend_ampere = set.attention_backend_blackwell = kernel->first;
+    if (compiled) set.fused_elementwise = true;
+  });
+}
+
 void set_rates(const Row& row, const FlopsConvention& convention, Draft& draft) {
   measure_throughput(draft, row, convention);
   const auto has = [&](Metric metric) {
@@ -338,16 +352,7 @@ void read_common_training(const Row& row, Reading& reading) {
       recipe.framework == "llm-foundry" || recipe.framework == "pytorch-fsdp" || recipe.framework == "torchtitan";
   set_recompute(row, by_layers, draft);
   set_batch(row, draft);
-  if (const auto kernel = attention_of(row)) {
-    draft.run.rules = reading.rules(recipe.framework, std::string(kernel->second), [&](RuleSet& set) {
-      set.attention_backend = set.attention_backend_ampere = set.attention_backend_blackwell = kernel->first;
-    });
-    draft.run.conditions.push_back(fmt::format("attention: {}", kernel->second));
-  }
-  if (row.says("framework", "compile") || row.says("variant", "compile") || row.says("notes", "compile")) {
-    draft.run.rules = reading.rules(recipe.framework, "torch.compile", [](RuleSet& set) { set.fused_elementwise = true; });
-    draft.run.conditions.push_back("torch.compile fuses element-wise operators");
-  }
+  set_rules(row, reading, draft);
   set_rates(row, software.flops, draft);
   draft.run.group = std::string(row.text("framework"));
   file(std::move(draft), row, reading);

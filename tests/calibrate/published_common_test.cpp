@@ -152,6 +152,11 @@ TEST(CommonTable, TheAttentionKernelThatIsNamed) {
   EXPECT_EQ(backend("FlashAttention"), AttentionBackend::kTriton);  // of the first generation
   EXPECT_EQ(backend("FlashAttention-2"), AttentionBackend::kFlash2);
   EXPECT_EQ(backend("Megatron-LM"), std::nullopt);  // its own
+  // A compiler beside it takes nothing back.
+  const MeasuredRun both = only_run({{"framework", "PyTorch FSDP, FlashAttention-3, compile"}, {"cp", "1"}, {"tp", "1"}});
+  ASSERT_NE(both.rules, nullptr);
+  EXPECT_EQ(both.rules->attention_backend, AttentionBackend::kFlash3);
+  EXPECT_TRUE(both.rules->fused_elementwise);
 }
 
 TEST(CommonTable, RatesOfTheWholeJobAreSharedOut) {
