@@ -14,22 +14,16 @@ namespace cpfit::gui {
 namespace {
 
 /// The row that is current where no visible span is. It is no object of its own: it always answers for what is current.
-class CurrentElement : public QAccessibleInterface {
+class CurrentElement : public LeafElement {
  public:
   explicit CurrentElement(TimelineView* view) : view_(view) {}
   [[nodiscard]] bool isValid() const override { return true; }
-  [[nodiscard]] QObject* object() const override { return nullptr; }
   [[nodiscard]] QAccessibleInterface* parent() const override { return QAccessible::queryAccessibleInterface(view_); }
-  [[nodiscard]] QAccessibleInterface* child(int) const override { return nullptr; }
-  [[nodiscard]] QAccessibleInterface* childAt(int, int) const override { return nullptr; }
-  [[nodiscard]] int childCount() const override { return 0; }
-  [[nodiscard]] int indexOfChild(const QAccessibleInterface*) const override { return -1; }
   [[nodiscard]] QString text(QAccessible::Text kind) const override {
     if (kind == QAccessible::Name) return view_->currentText();
     if (kind == QAccessible::Value) return view_->rangeText();
     return {};
   }
-  void setText(QAccessible::Text, const QString&) override {}
   [[nodiscard]] QRect rect() const override {
     const QRect lanes = view_->geometryOfParts().lanes;
     return {view_->mapToGlobal(lanes.topLeft()), lanes.size()};
@@ -48,17 +42,12 @@ class CurrentElement : public QAccessibleInterface {
 };
 
 /// A span that is wide enough to be told apart. Pressing it selects it.
-class SpanElement : public QAccessibleInterface, public QAccessibleActionInterface {
+class SpanElement : public LeafElement, public QAccessibleActionInterface {
  public:
   SpanElement(TimelineView* view, std::shared_ptr<const StepPicture> picture, SpanRef span)
       : view_(view), picture_(std::move(picture)), span_(span) {}
   [[nodiscard]] bool isValid() const override { return view_->state().shared_picture() == picture_; }
-  [[nodiscard]] QObject* object() const override { return nullptr; }
   [[nodiscard]] QAccessibleInterface* parent() const override { return QAccessible::queryAccessibleInterface(view_); }
-  [[nodiscard]] QAccessibleInterface* child(int) const override { return nullptr; }
-  [[nodiscard]] QAccessibleInterface* childAt(int, int) const override { return nullptr; }
-  [[nodiscard]] int childCount() const override { return 0; }
-  [[nodiscard]] int indexOfChild(const QAccessibleInterface*) const override { return -1; }
   [[nodiscard]] QString text(QAccessible::Text kind) const override {
     if (!isValid()) return {};
     if (kind == QAccessible::Name) return span_sentence(*picture_, span_);
@@ -66,7 +55,6 @@ class SpanElement : public QAccessibleInterface, public QAccessibleActionInterfa
     if (kind == QAccessible::Value) return duration_text(span.end - span.start);
     return {};
   }
-  void setText(QAccessible::Text, const QString&) override {}
   [[nodiscard]] QRect rect() const override {
     const std::optional<QRect> place = view_->placeOf(span_);
     return place && isValid() ? QRect(view_->mapToGlobal(place->topLeft()), place->size()) : QRect();

@@ -12,22 +12,16 @@ namespace cpfit::gui {
 namespace {
 
 /// A box or an edge of one layout.
-class GraphElement : public QAccessibleInterface, public QAccessibleActionInterface {
+class GraphElement : public LeafElement, public QAccessibleActionInterface {
  public:
   GraphElement(TopologyGraph* graph, std::uint64_t layout, bool box, std::int32_t index)
       : graph_(graph), layout_(layout), box_(box), index_(index) {}
   [[nodiscard]] bool isValid() const override { return graph_->layout_number() == layout_; }
-  [[nodiscard]] QObject* object() const override { return nullptr; }
   [[nodiscard]] QAccessibleInterface* parent() const override { return QAccessible::queryAccessibleInterface(graph_); }
-  [[nodiscard]] QAccessibleInterface* child(int) const override { return nullptr; }
-  [[nodiscard]] QAccessibleInterface* childAt(int, int) const override { return nullptr; }
-  [[nodiscard]] int childCount() const override { return 0; }
-  [[nodiscard]] int indexOfChild(const QAccessibleInterface*) const override { return -1; }
   [[nodiscard]] QString text(QAccessible::Text kind) const override {
     if (kind != QAccessible::Name || !isValid()) return {};
     return box_ ? graph_->boxText(index_) : graph_->edgeText(index_);
   }
-  void setText(QAccessible::Text, const QString&) override {}
   [[nodiscard]] QRect rect() const override {
     const TopologyElement* element = here();
     return element == nullptr ? QRect() : QRect(graph_->mapToGlobal(element->rect.topLeft()), element->rect.size());
