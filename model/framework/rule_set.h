@@ -135,6 +135,10 @@ struct RuleSet {
                                           LayoutKind::kExplicit};
   bool interleaving_needs_micro_batches_multiple_of_pp = true;
   std::vector<StateSharding> state_shardings = {StateSharding::kNone, StateSharding::kZero1};
+  std::vector<StateSharding> partial_shardings;  // of these, those whose groups may be smaller than dp*cp (state_shards)
+  bool shard_groups_hold_cp = false;             // FSDP2: a mesh of dp_shard x cp, so that a group holds whole context groups
+  bool replica_reduce_stream = false;            // FSDP: the all-reduce over replicas runs beside the next reduce-scatter
+  std::vector<Schedule> schedules = {Schedule::kOneFOneB, Schedule::kInterleaved, Schedule::kGpipe};
   bool kv_heads_replicated_over_tp =
       true;                                // tp > kv_heads: each KV head lives on tp/kv_heads ranks, else tp must divide kv_heads
   bool kv_heads_repeated_for_a2a = false;  // a2a degree > KV heads of a rank: KV is repeated before the exchange (HF, ALST)

@@ -48,6 +48,11 @@ constexpr Word<StateSharding> kShardings[] = {{"none", StateSharding::kNone},
                                               {"zero2", StateSharding::kZero2},
                                               {"zero3", StateSharding::kZero3}};
 
+constexpr Word<Schedule> kSchedules[] = {{"1f1b", Schedule::kOneFOneB},
+                                         {"interleaved", Schedule::kInterleaved},
+                                         {"gpipe", Schedule::kGpipe},
+                                         {"zb_h1", Schedule::kZeroBubble}};
+
 template <class E>
 std::span<const Word<E>> words();
 template <>
@@ -89,6 +94,10 @@ std::span<const Word<LayoutKind>> words() {
 template <>
 std::span<const Word<StateSharding>> words() {
   return kShardings;
+}
+template <>
+std::span<const Word<Schedule>> words() {
+  return kSchedules;
 }
 
 // read_value: false when the node does not hold a value of the field's type.
@@ -143,7 +152,7 @@ using Member =
     std::variant<bool RuleSet::*, double RuleSet::*, std::int32_t RuleSet::*, Bytes RuleSet::*, AttentionBackend RuleSet::*,
                  TpOverlap RuleSet::*, DkvWire RuleSet::*, RingBuffers RuleSet::*, KvExchange RuleSet::*,
                  SelectiveRecompute RuleSet::*, std::vector<CpComm> RuleSet::*, std::vector<ShardLayout> RuleSet::*,
-                 std::vector<LayoutKind> RuleSet::*, std::vector<StateSharding> RuleSet::*>;
+                 std::vector<LayoutKind> RuleSet::*, std::vector<StateSharding> RuleSet::*, std::vector<Schedule> RuleSet::*>;
 struct Policy {
   std::string_view key;
   Member member;
@@ -222,6 +231,10 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(layout_kinds),
     CPFIT_POLICY(interleaving_needs_micro_batches_multiple_of_pp),
     CPFIT_POLICY(state_shardings),
+    CPFIT_POLICY(partial_shardings),
+    CPFIT_POLICY(shard_groups_hold_cp),
+    CPFIT_POLICY(replica_reduce_stream),
+    CPFIT_POLICY(schedules),
     CPFIT_POLICY(kv_heads_replicated_over_tp),
     CPFIT_POLICY(kv_heads_repeated_for_a2a),
     CPFIT_POLICY(gradient_sharding_with_pp),

@@ -2,11 +2,27 @@
 #pragma once
 
 #include "model/recipe/legality_text.h"
+#include "model/recipe/rank_grid.h"
 
 namespace cpfit::legality {
 
 inline bool shards_gradients(const Recipe& recipe) {
   return recipe.state_sharding == StateSharding::kZero2 || recipe.state_sharding == StateSharding::kZero3;
+}
+
+inline std::int64_t data_ranks(const LegalityCase& at) { return std::int64_t{at.recipe.dp} * at.recipe.cp; }
+
+/// Fewer ranks than all share one copy of the states.
+inline bool sharded_in_groups(const LegalityCase& at) {
+  return at.recipe.state_shards > 0 && at.recipe.state_shards != data_ranks(at);
+}
+
+/// Groups of `shards` data ranks in rank order and the groups along the faster of cp and dp lie inside each other.
+inline bool shards_nest(const LegalityCase& at, std::int64_t shards) {
+  if (at.rules.shard_groups_hold_cp) return shards % at.recipe.cp == 0;
+  const bool cp_first = at.recipe.cp > 1 && group_shape(at.recipe, Axis::kCp).stride <= group_shape(at.recipe, Axis::kDp).stride;
+  const std::int64_t fast = cp_first ? at.recipe.cp : at.recipe.dp;
+  return shards % fast == 0 || fast % shards == 0;
 }
 
 /// Elements that one scale or one tensor-core tile spans: matrix sizes must be multiples of it. 1 for 16-bit recipes.
@@ -44,6 +60,46 @@ inline constexpr LegalityRule kStateRules[] = {
        return fmt::format("{} with pp {} under {}", name_of(at.recipe.state_sharding), at.recipe.pp, at.rules.name);
      },
      nothing},
+    {"state_shards_divide", "dp * cp % state_shards = 0", "every data rank belongs to one group that holds the states once",
+     "change state_shards, dp or cp, or leave state_shards out: all data ranks share one copy",
+     [](const LegalityCase& at) {
+       const std::int64_t ranks = data_ranks(at);
+       return at.recipe.state_shards >= 0 && (at.recipe.state_shards == 0 || ranks % at.recipe.state_shards == 0);
+     },
+     [](const LegalityCase& at) {
+       return fmt::format("dp {} * cp {} over groups of {}", at.recipe.dp, at.recipe.cp, at.recipe.state_shards);
+     },
+     [](const LegalityCase& at) {
+       const std::int64_t ranks = data_ranks(at);
+       return may_be("state_shards", at.recipe.state_shards, ranks, [&](std::int64_t v) { return ranks % v == 0; });
+     }},
+    {"state_shards_offered", "state_shards below dp * cp needs a state sharding that the framework has in groups",
+     "policy partial_shardings of the rule set: hybrid sharding of FSDP, several instances of Megatron's distributed optimizer",
+     "leave state_shards out, or choose another state_sharding or framework",
+     [](const LegalityCase& at) {
+       return !sharded_in_groups(at) || offers(at.rules.partial_shardings, at.recipe.state_sharding);
+     },
+     [](const LegalityCase& at) {
+       return fmt::format("{} in groups of {} under {}", name_of(at.recipe.state_sharding), at.recipe.state_shards,
+                          at.rules.name);
+     },
+     [](const LegalityCase& at) { return fmt::format("it has {} in groups", listed(at.rules.partial_shardings)); }},
+    {"state_shards_nest", "a group of state_shards ranks holds whole context groups, or lies inside one",
+     "FSDP2's mesh of dp_shard x cp holds whole context groups; Megatron also cuts them evenly (of others the model knows no "
+     "group)",
+     "choose a multiple of cp",
+     [](const LegalityCase& at) {
+       if (!sharded_in_groups(at) || data_ranks(at) % at.recipe.state_shards != 0) return true;  // the rules above
+       return shards_nest(at, at.recipe.state_shards);
+     },
+     [](const LegalityCase& at) {
+       return fmt::format("groups of {}, cp {}, dp {}", at.recipe.state_shards, at.recipe.cp, at.recipe.dp);
+     },
+     [](const LegalityCase& at) {
+       const std::int64_t ranks = data_ranks(at);
+       return may_be("state_shards", at.recipe.state_shards, ranks,
+                     [&](std::int64_t v) { return ranks % v == 0 && shards_nest(at, v); });
+     }},
     {"overlap_tp", "overlap_tp needs tp > 1, sequence_parallel and a framework that has it",
      "what is overlapped are the gathers and scatters of sequence parallelism (Megatron-Bridge comm_overlap.py)",
      "set overlap_tp=false",

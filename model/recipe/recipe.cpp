@@ -95,6 +95,21 @@ Schedule schedule_of(std::int32_t vpp) { return vpp > 1 ? Schedule::kInterleaved
 
 bool a2a_degree_shown(const Recipe& recipe) { return recipe.a2a_degree != (recipe.cp_comm == CpComm::kA2a ? recipe.cp : 1); }
 
+/// Over all data ranks, however it was written, is the default.
+bool state_shards_shown(const Recipe& recipe) {
+  return recipe.state_shards > 0 && recipe.state_shards != std::int64_t{recipe.dp} * recipe.cp;
+}
+
+std::string print_state_shards(const Recipe& recipe) {
+  return state_shards_shown(recipe) ? fmt::format("{}", recipe.state_shards) : "all";
+}
+
+Problems set_state_shards(Recipe& recipe, std::string_view text) {
+  if (text != "all") return set_number<&Recipe::state_shards>(recipe, text);
+  recipe.state_shards = 0;
+  return {};
+}
+
 std::string print_framework(const Recipe& recipe) { return recipe.framework; }
 
 Problems set_framework(Recipe& recipe, std::string_view text) {
@@ -140,6 +155,7 @@ constexpr Field kFields[] = {
     number<&Recipe::micro_batch>("micro_batch"),
     composite<&Recipe::recompute, parse_recompute>("recompute"),
     choice<StateSharding, &Recipe::state_sharding>("state_sharding"),
+    {"state_shards", print_state_shards, state_shards_shown, set_state_shards},
     flag<&Recipe::sequence_parallel>("sequence_parallel"),
     choice<Precision, &Recipe::precision>("precision"),
     flag<&Recipe::overlap_tp>("overlap_tp"),
@@ -155,10 +171,11 @@ struct Synonym {
   std::string_view theirs;
   std::string_view ours;
 };
-constexpr Synonym kSynonyms[] = {{"mbs", "micro_batch"},     {"micro_batch_size", "micro_batch"}, {"sp", "sequence_parallel"},
-                                 {"zero", "state_sharding"}, {"fsdp", "state_sharding"},          {"vp", "vpp"},
-                                 {"order", "rank_order"},    {"layout", "stage_layout"},          {"ulysses", "a2a_degree"},
-                                 {"cp_comm_type", "cp_comm"}};
+constexpr Synonym kSynonyms[] = {{"mbs", "micro_batch"},      {"micro_batch_size", "micro_batch"}, {"sp", "sequence_parallel"},
+                                 {"zero", "state_sharding"},  {"fsdp", "state_sharding"},          {"vp", "vpp"},
+                                 {"order", "rank_order"},     {"layout", "stage_layout"},          {"ulysses", "a2a_degree"},
+                                 {"cp_comm_type", "cp_comm"}, {"shard", "state_shards"},           {"hsdp", "state_shards"},
+                                 {"dp_shard", "state_shards"}};
 
 const Field* field_of(std::string_view key) {
   for (const Field& field : kFields) {

@@ -22,7 +22,8 @@ enum class StateSharding : std::uint8_t {
   kZero3
 };  // zero1 = Megatron distributed optimizer; zero3 = FSDP
 enum class Precision : std::uint8_t { kBf16, kFp16, kFp8Delayed, kFp8Current, kFp8Block, kMxfp8, kNvfp4 };
-enum class Schedule : std::uint8_t { kOneFOneB, kInterleaved, kGpipe };  // interleaved iff vpp > 1
+/// Interleaved iff vpp > 1. Zero bubble: ZB-H1 of Qi et al. 2024, backward split into input and weight gradients.
+enum class Schedule : std::uint8_t { kOneFOneB, kInterleaved, kGpipe, kZeroBubble };
 enum class LayoutKind : std::uint8_t { kEven, kEmbeddingAndLossAsLayers, kFirstLast, kExplicit, kCostBalanced };
 
 struct Recompute {
@@ -62,6 +63,10 @@ struct Recipe {
   std::int32_t micro_batch = 1;  // sequences per micro-batch per dp rank
   Recompute recompute;
   StateSharding state_sharding = StateSharding::kZero1;
+  /// Data ranks (dp x cp) that together hold one copy of what state_sharding shards, neighbours in rank order; 0: all of them.
+  /// With fewer, dp * cp / state_shards such groups are replicas of each other: hybrid sharding (HSDP), several instances of
+  /// Megatron's distributed optimizer.
+  std::int32_t state_shards = 0;
   bool sequence_parallel = true;  // Megatron SP; effective only when tp > 1
   Precision precision = Precision::kBf16;
   bool overlap_tp = false;  // TP collectives behind GEMMs (user buffers, async TP)
@@ -79,6 +84,14 @@ struct Recipe {
 [[nodiscard]] inline std::int32_t a2a_ranks(const Recipe& recipe) {
   if (recipe.cp_comm == CpComm::kA2a) return recipe.cp;
   return recipe.cp_comm == CpComm::kA2aP2p ? recipe.a2a_degree : 1;
+}
+
+/// Ranks that together hold one copy of the sharded states, and how many such copies there are.
+[[nodiscard]] inline std::int64_t shard_ranks(const Recipe& recipe) {
+  return recipe.state_shards > 0 ? recipe.state_shards : std::int64_t{recipe.dp} * recipe.cp;
+}
+[[nodiscard]] inline std::int64_t shard_replicas(const Recipe& recipe) {
+  return std::int64_t{recipe.dp} * recipe.cp / shard_ranks(recipe);
 }
 
 inline constexpr std::int32_t kMaxDegree = 1 << 20;               // of one axis, as a person may write it

@@ -21,6 +21,7 @@ struct SearchSpace {
   std::vector<std::int32_t> a2a_degree, window;
   std::vector<Recompute> recompute;
   std::vector<StateSharding> state_sharding;
+  std::vector<std::int32_t> state_shards;  // 0: all data ranks
   std::vector<ShardLayout> shard_layout;
   std::vector<StageLayout> stage_layout;
   std::optional<bool> sequence_parallel;

@@ -36,18 +36,21 @@ Bytes pp_message(const Architecture& model, const Training& training, const Reci
 
 DpTraffic dp_traffic(double parameters, const Training& training, const Recipe& recipe, const RuleSet& rules) {
   DpTraffic traffic;
-  traffic.ranks = std::int64_t{recipe.dp} * recipe.cp;
-  if (traffic.ranks <= 1) return traffic;
+  const bool sharded = recipe.state_sharding != StateSharding::kNone;
+  traffic.ranks = sharded ? shard_ranks(recipe) : std::int64_t{recipe.dp} * recipe.cp;
+  traffic.replicas = sharded ? shard_replicas(recipe) : 1;
+  if (traffic.data_ranks() <= 1) return traffic;
   const double gradient_bytes = training.grad_dtype == GradDtype::kFp32 ? 4.0 : 2.0;
   // Parameters travel in bf16, or in one byte when FP8 primary weights of per-tensor recipes are gathered.
   const bool one_byte = recipe.precision == Precision::kFp8Delayed || recipe.precision == Precision::kFp8Current;
   const double gather_bytes = one_byte && rules.fp8_param_gather ? 1.0 : 2.0;
   traffic.reduce_scatter = Bytes(parameters * gradient_bytes);
-  if (recipe.state_sharding == StateSharding::kNone) {
+  if (!sharded) {
     traffic.all_reduce = true;
     return traffic;
   }
   traffic.all_gather = Bytes(parameters * gather_bytes);
+  if (traffic.replicas > 1) traffic.replica_reduce = traffic.reduce_scatter / static_cast<double>(traffic.ranks);
   if (recipe.state_sharding == StateSharding::kZero3) traffic.gathers_per_micro_batch = 2;
   return traffic;
 }

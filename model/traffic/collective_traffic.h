@@ -24,13 +24,18 @@ struct TpTraffic {
 /// One pipeline message: T*H*2, /tp with sequence parallelism.
 [[nodiscard]] Bytes pp_message(const Architecture& model, const Training& training, const Recipe& recipe);
 
-/// Data parallelism per step over D = dp*cp ranks; `parameters` are those of one rank.
+/// Data parallelism per step over D = dp*cp ranks; `parameters` are those of one rank. Of states sharded over fewer ranks than D
+/// (Recipe::state_shards) gradients are scattered and parameters gathered inside a group, and the scattered gradients then summed
+/// over the groups.
 struct DpTraffic {
-  std::int64_t ranks = 1;                    // D
+  std::int64_t ranks = 1;                    // of a group: D, or those that share one copy of the states
+  std::int64_t replicas = 1;                 // groups
+  Bytes replica_reduce;                      // buffer of the all-reduce over them: the rank's part of reduce_scatter
   Bytes reduce_scatter;                      // full buffer; with no sharding this is an all-reduce of the same buffer
   Bytes all_gather;                          // full buffer of parameters, 0 without state sharding
   bool all_reduce = false;                   // no state sharding
   std::int32_t gathers_per_micro_batch = 0;  // zero3: parameters are gathered again for forward and backward
+  [[nodiscard]] std::int64_t data_ranks() const { return ranks * replicas; }
 };
 [[nodiscard]] DpTraffic dp_traffic(double parameters, const Training& training, const Recipe& recipe, const RuleSet& rules);
 

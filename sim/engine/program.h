@@ -41,6 +41,7 @@ enum class LaneKind : std::uint8_t {
   kCpThirdReceive,
   kTp,
   kDpReduce,
+  kDpReplica,  // a stream of its own for the all-reduce over replicas of sharded states
   kDpGather,
   kPpSend,
   kPpReceive,

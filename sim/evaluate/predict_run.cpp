@@ -27,7 +27,8 @@ std::string joined(const std::vector<std::string>& words) {
 
 void prepare_groups(NetworkView& network, const Recipe& recipe) {
   const GroupShapes shapes = group_shapes(recipe);
-  for (const GroupShape& shape : {shapes.tp, shapes.cp_ring, shapes.cp_inner, shapes.pp, shapes.dp}) network.prepare(shape);
+  for (const GroupShape& shape : {shapes.tp, shapes.cp_ring, shapes.cp_inner, shapes.pp, shapes.dp, shapes.dp_replica})
+    network.prepare(shape);
 }
 
 /// Gives the data-parallel group the bus rate that the job itself measured over all its GPUs: a group with k members per node

@@ -44,7 +44,8 @@ Workbench Workbench::with(const Scenario& scenario) const { return Workbench(sce
 
 void Workbench::prepare(const Recipe& recipe) {
   const GroupShapes shapes = group_shapes(recipe);
-  for (const GroupShape& shape : {shapes.tp, shapes.cp_ring, shapes.cp_inner, shapes.pp, shapes.dp}) network_->prepare(shape);
+  for (const GroupShape& shape : {shapes.tp, shapes.cp_ring, shapes.cp_inner, shapes.pp, shapes.dp, shapes.dp_replica})
+    network_->prepare(shape);
 }
 
 Outcome<Candidate> Workbench::evaluate(const Training& training, const Recipe& recipe) {

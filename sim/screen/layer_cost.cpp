@@ -12,6 +12,29 @@ namespace cpfit {
 using operators::add;
 using operators::RankShape;
 
+namespace {
+
+/// Groups of state_shards neighbours among the data ranks in rank order, the faster of cp and dp first. Where the slower axis
+/// does not follow the faster one at once, a group that spans both is priced by its members along the slower, the far ones.
+void shard_partially(const Recipe& recipe, GroupShape cp, GroupShape dp, GroupShapes& shapes) {
+  const bool cp_first = cp.size > 1 && (dp.size == 1 || cp.stride < dp.stride);
+  const GroupShape fast = cp_first ? cp : dp, slow = cp_first ? dp : cp;
+  const std::int64_t shards = shard_ranks(recipe), replicas = shard_replicas(recipe);
+  const bool one_sequence = slow.size == 1 || slow.stride == fast.stride * fast.size;
+  if (one_sequence) {
+    shapes.dp = {fast.stride, shards};
+    shapes.dp_replica = {fast.stride * shards, replicas};
+  } else if (shards <= fast.size) {
+    shapes.dp = {fast.stride, shards};
+    shapes.dp_replica = slow;
+  } else {
+    shapes.dp = {slow.stride, shards / fast.size};
+    shapes.dp_replica = {slow.stride * shapes.dp.size, replicas};
+  }
+}
+
+}  // namespace
+
 GroupShapes group_shapes(const Recipe& recipe) {
   GroupShapes shapes;
   shapes.tp = group_shape(recipe, Axis::kTp);
@@ -25,6 +48,8 @@ GroupShapes group_shapes(const Recipe& recipe) {
   // is priced by its dp members, which are the far ones.
   shapes.dp = dp.stride == cp.stride * cp.size ? GroupShape{cp.stride, cp.size * dp.size} : dp;
   if (dp.size == 1) shapes.dp = cp;
+  shapes.dp_replica = {shapes.dp.stride * shapes.dp.size, 1};
+  if (recipe.state_sharding != StateSharding::kNone && shard_replicas(recipe) > 1) shard_partially(recipe, cp, dp, shapes);
   return shapes;
 }
 

@@ -43,7 +43,9 @@ struct LayerCost {
 
 /// Shapes of the process groups whose network a recipe needs; NetworkView::prepare() them before a search.
 struct GroupShapes {
-  GroupShape tp, cp_ring, cp_inner, pp, dp;
+  GroupShape tp, cp_ring, cp_inner, pp;
+  GroupShape dp;          // gradients: dp*cp, or of those the ranks that share one copy of the states
+  GroupShape dp_replica;  // those that hold the same part of them; size 1 where states are sharded over all
 };
 [[nodiscard]] GroupShapes group_shapes(const Recipe& recipe);
 

@@ -30,6 +30,8 @@ std::string_view name_of(LaneKind kind) {
       return "tp";
     case LaneKind::kDpReduce:
       return "dp reduce";
+    case LaneKind::kDpReplica:
+      return "dp replicas";
     case LaneKind::kDpGather:
       return "dp gather";
     case LaneKind::kPpSend:

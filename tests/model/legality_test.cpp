@@ -204,6 +204,18 @@ const std::map<std::string, std::function<void(Case&)>>& breakers() {
          c.rules.state_shardings = {StateSharding::kZero2};
          c.recipe.state_sharding = StateSharding::kZero2;
        }},
+      {"state_shards_divide",
+       [](Case& c) {
+         c.rules.partial_shardings = {StateSharding::kZero1};
+         c.recipe.state_shards = 3;
+       }},
+      {"state_shards_offered", [](Case& c) { c.recipe.state_shards = 2; }},
+      {"state_shards_nest",
+       [](Case& c) {
+         c.rules.partial_shardings = {StateSharding::kZero1};
+         c.rules.shard_groups_hold_cp = true;
+         c.recipe.state_shards = 2;
+       }},
       {"overlap_tp",
        [](Case& c) {
          c.recipe.overlap_tp = true;

@@ -45,6 +45,7 @@ Recipe everything() {
   recipe.micro_batch = 2;
   recipe.recompute = {RecomputeKind::kBlock, 5};
   recipe.state_sharding = StateSharding::kZero3;
+  recipe.state_shards = 6;
   recipe.sequence_parallel = false;
   recipe.precision = Precision::kMxfp8;
   recipe.overlap_tp = true;
@@ -62,7 +63,8 @@ TEST(RecipeText, EveryFieldPrintsAndReadsBack) {
   EXPECT_EQ(to_text(everything()),
             "tp=2,cp=8,cp_comm=a2a+p2p,a2a_degree=4,window=2,pp=4,dp=3,vpp=5,shard_layout=striped,"
             "stage_layout=explicit=1/3*2/3,schedule=gpipe,micro_batch=2,recompute=block-5,state_sharding=zero3,"
-            "sequence_parallel=false,precision=mxfp8,overlap_tp=true,overlap_grad_reduce=false,overlap_param_gather=false,"
+            "state_shards=6,sequence_parallel=false,precision=mxfp8,overlap_tp=true,overlap_grad_reduce=false,overlap_param_"
+            "gather=false,"
             "overlap_p2p=false,rank_order=tp-cp-pp-dp,framework=torchtitan");
   EXPECT_EQ(parsed(to_text(everything())), everything());
 }
@@ -131,6 +133,21 @@ TEST(RecipeText, WhatFollowsFromANamedKeyIsSet) {
   Recipe a2a = parsed("cp=8,cp_comm=a2a");
   EXPECT_EQ(parse_recipe("cp_comm=p2p", a2a).value().a2a_degree, 1);
   EXPECT_EQ(parse_recipe("cp=4", a2a).value().a2a_degree, 4);
+}
+
+TEST(RecipeText, StatesShardedOverAllDataRanksAreTheDefaultHoweverWritten) {
+  const Recipe groups = parsed("cp=2,pp=1,dp=8,state_shards=4");
+  EXPECT_EQ(shard_ranks(groups), 4);
+  EXPECT_EQ(shard_replicas(groups), 4);  // 2 * 8 / 4
+  EXPECT_EQ(to_text(groups), "tp=1,cp=2,pp=1,dp=8,state_shards=4");
+  EXPECT_EQ(parse_recipe("state_shards=all", groups).value().state_shards, 0);
+  const Recipe all = parsed("cp=2,pp=1,dp=8,state_shards=16");
+  EXPECT_EQ(shard_replicas(all), 1);
+  EXPECT_EQ(to_text(all), "tp=1,cp=2,pp=1,dp=8");
+  EXPECT_TRUE(differences(all, parsed("cp=2,pp=1,dp=8")).empty());
+  EXPECT_EQ(differences(all, groups), std::vector<std::string>{"state_shards"});
+  EXPECT_EQ(refused("shard=4").repair, "did you mean 'state_shards'?");
+  EXPECT_EQ(refused("state_shards=0").code, "recipe.not_positive");
 }
 
 TEST(RecipeText, KeysNotNamedKeepTheBase) {
