@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 #include "cli/write_file.h"
 #include "db/query/runs.h"
+#include "model/cluster/device_order.h"
 #include "model/launch/launch.h"
 #include "model/quantity/text_file.h"
 #include "model/recipe/legality.h"
@@ -43,6 +44,9 @@ Problems launch_violations(const Scenario& scenario, const Recipe& recipe, Launc
   what.layers = scenario.model.layers;
   what.gpus_per_node = scenario.cluster.gpus_per_node;
   what.generation = scenario.cluster.gpu.generation;
+  for (const std::vector<std::int32_t>& order : scenario.cluster.device_orders)
+    what.device_orders.push_back(device_order_text(order));
+  what.devices_variable = devices_variable(scenario.cluster);
   return explain_violations(legal);
 }
 

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/write_file.h"
+#include "model/cluster/device_order.h"
 #include "model/quantity/text.h"
 #include "sim/plan/disturbance.h"
 #include "sim/plan/placement_text.h"
@@ -133,6 +134,26 @@ std::vector<timeline::StepMark> step_marks(const timeline::History& history, boo
     if (history.program().activities[a].host_reads != 0 && end < history.step()) marks.push_back({"step", end});
   }
   return marks;
+}
+
+/// What the timeline says of the placement that the optimiser found by communication alone, as a further sentence; empty where
+/// GPUs change hosts, which the simulator cannot do.
+std::string placed_sentence(const Workbench& bench, Recipe recipe, const schedule::StepOptions& options, const StepTimeline& now,
+                            const PlacementAdvice& advice) {
+  const Placement& placement = advice.after.placement;
+  Scenario placed = bench.scenario();
+  DeviceOrders orders = device_orders(placed.cluster, placement);
+  if (orders.empty() && !placement.gpu_orders.empty()) return "";
+  Outcome<Cluster> cluster = with_device_orders(std::move(placed.cluster), std::move(orders));
+  if (!cluster.ok()) return "";
+  placed.cluster = std::move(cluster).value();
+  recipe.rank_order = placement.rank_order;
+  Workbench there = bench.with(placed);
+  there.prepare(recipe);
+  const Outcome<StepTimeline> step = step_timeline(there, placed.training, recipe, options);
+  if (!step.ok()) return "";
+  const Seconds before = now.candidate.time.step(), after = step->candidate.time.step();
+  return fmt::format(" On the timeline the step then takes {} instead of {}.", print_time(after), print_time(before));
 }
 
 }  // namespace
@@ -257,7 +278,7 @@ Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, con
   if (!options.trace.empty() || size <= kLargestMemory) step.memory = step_memory(bench, scenario.training, step.now);
   if (!wanted->any() && recipe.cp > 1 && recipe.world() <= kPlacedBeside) {
     const PlacementAdvice advice = optimise_placement(context, recipe);
-    if (avoids_slow_hop(advice)) step.notes.push_back(advice.sentence);
+    if (avoids_slow_hop(advice)) step.notes.push_back(advice.sentence + placed_sentence(bench, recipe, quiet, step.now, advice));
   }
   return step;
 }

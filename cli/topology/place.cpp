@@ -1,5 +1,6 @@
 // cpfit topology place: the optimiser's placement beside the default one.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +11,7 @@
 #include "cli/topology/import_command.h"
 #include "cli/topology/placement_study.h"
 #include "cli/topology/show.h"
+#include "model/cluster/device_order.h"
 #include "model/quantity/text.h"
 #include "sim/plan/placement_text.h"
 #include "sim/plan/step_flows.h"
@@ -116,6 +118,14 @@ Json classes_json(const Topology& topology, const std::vector<LinkLoad>& links) 
   return json;
 }
 
+/// What a scenario's [cluster] says for plan and simulate to count with the orders.
+std::string scenario_line(const DeviceOrders& orders) {
+  std::vector<std::string> texts;
+  for (const std::vector<std::int32_t>& order : orders) texts.push_back(fmt::format("\"{}\"", device_order_text(order)));
+  const std::string all = fmt::format("{}", fmt::join(texts, ", "));
+  return fmt::format("device_order = {} in [cluster] of a scenario", texts.size() == 1 ? all : "[" + all + "]");
+}
+
 int place_json(const PlacementStudy& study, const PlacementAdvice& advice, const std::string& rails) {
   const Topology& topology = *study.cluster().topology;
   Json json;
@@ -132,7 +142,10 @@ int place_json(const PlacementStudy& study, const PlacementAdvice& advice, const
   Recipe placed = study.recipe();
   placed.rank_order = advice.after.placement.rank_order;
   json["recipe_best"] = to_text(placed);
-  json["devices"] = device_lines(study.cluster(), advice.after.placement);
+  const DeviceOrders orders = device_orders(study.cluster(), advice.after.placement);
+  json["devices"] = device_lines(study.cluster(), orders);
+  json["device_order"] = Json::array();
+  for (const std::vector<std::int32_t>& order : orders) json["device_order"].push_back(device_order_text(order));
   for (const auto& [name, price, links] :
        {std::tuple{"before", &advice.before, &advice.links_before}, std::tuple{"after", &advice.after, &advice.links_after}}) {
     json[name] = price_json(*price);
@@ -180,8 +193,9 @@ int run_place(const PlaceArguments& arguments) {
   fmt::print("{}\n", styled(wrapped(advice.sentence, 2), advice.better ? Style::kGood : Style::kPlain));
   if (advice.after.placement.rank_order != study->recipe().rank_order)
     fmt::print("  rank_order={} in the recipe\n", to_text(advice.after.placement.rank_order));
-  const std::vector<std::string> devices = device_lines(*cluster, advice.after.placement);
-  for (const std::string& line : devices) fmt::print("  {}\n", line);
+  const DeviceOrders orders = device_orders(*cluster, advice.after.placement);
+  for (const std::string& line : device_lines(*cluster, orders)) fmt::print("  {}\n", line);
+  if (!orders.empty()) fmt::print("  {}\n", scenario_line(orders));
   return kDone;
 }
 

@@ -105,7 +105,8 @@ Outcome<Cluster> edited_cluster(const Cluster& cluster, const LinkEdits& edits) 
   }
   if (!problems.empty()) return problems;
   Cluster changed = cluster;
-  if (!edits.empty()) changed.topology = std::make_shared<const Topology>(cluster.topology->vertices(), std::move(links));
+  if (!edits.empty())
+    changed.topology = std::make_shared<const Topology>(cluster.topology->vertices(), std::move(links), cluster.topology->gpus());
   return changed;
 }
 

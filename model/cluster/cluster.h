@@ -15,6 +15,8 @@ namespace cpfit {
 
 class Topology;  // topology.h
 
+using DeviceOrders = std::vector<std::vector<std::int32_t>>;
+
 struct Cluster {
   std::string name;  // preset or file
   Gpu gpu;
@@ -22,6 +24,7 @@ struct Cluster {
   std::int32_t scale_up_domain = 8;  // GPUs that reach each other over NVLink/xGMI (72 for NVL72); 1 for PCIe boxes
   std::int64_t nodes = 1;
   std::shared_ptr<const Topology> topology;  // the whole graph; immutable
+  DeviceOrders device_orders;                // (kinds of hosts, gpus_per_node) as the topology ranks its GPUs; empty: as numbered
   std::string source;
   /// Builds the same kind of cluster with another number of nodes; empty where a file draws one cluster vertex by vertex.
   std::function<Outcome<Cluster>(std::int64_t nodes)> resized;

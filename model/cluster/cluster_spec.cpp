@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "model/cluster/device_order.h"
 #include "model/cluster/preset_table.h"
 #include "model/quantity/text.h"
 
@@ -332,7 +333,8 @@ Outcome<Cluster> with_nodes(const Cluster& cluster, std::int64_t nodes) {
   other.name = cluster.name;
   other.gpu = cluster.gpu;
   other.source = cluster.source;
-  return other;
+  if (cluster.device_orders.empty()) return other;
+  return with_device_orders(std::move(other), cluster.device_orders);
 }
 
 std::vector<std::string> cluster_preset_names() {

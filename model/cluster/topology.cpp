@@ -199,6 +199,39 @@ void assign_nics(Topology::Graph& graph, const Topology& topology, const std::ve
   }
 }
 
+/// The NICs of GPUs ranked otherwise than they were assigned in.
+void rank_nics(Topology::Graph& graph, const std::vector<std::int32_t>& assigned, const std::vector<std::int32_t>& ranked) {
+  std::vector<std::size_t> place_of(graph.host_position.size());
+  for (std::size_t i = 0; i < assigned.size(); ++i) place_of[static_cast<std::size_t>(assigned[i])] = i;
+  std::vector<std::int32_t> nic;
+  Rows to_nic, from_nic;
+  for (const std::int32_t gpu : ranked) {
+    const std::size_t place = place_of[static_cast<std::size_t>(gpu)];
+    nic.push_back(graph.nic[place]);
+    for (const auto& [rows, out] : {std::pair{&graph.to_nic, &to_nic}, std::pair{&graph.from_nic, &from_nic}}) {
+      const auto row = rows->row(place);
+      out->values.insert(out->values.end(), row.begin(), row.end());
+      out->close_row();
+    }
+  }
+  graph.nic = std::move(nic);
+  graph.to_nic = std::move(to_nic);
+  graph.from_nic = std::move(from_nic);
+}
+
+/// Do the ranks walk through every host in the same order?
+bool ranked_alike(const Topology::Graph& graph, const std::vector<Vertex>& vertices, const std::vector<std::int32_t>& ranked) {
+  std::size_t of_one = 0;  // GPUs of the first host
+  for (const std::int32_t gpu : ranked)
+    of_one += vertices[static_cast<std::size_t>(gpu)].node == vertices[static_cast<std::size_t>(ranked[0])].node ? 1 : 0;
+  for (std::size_t rank = of_one; rank < ranked.size(); ++rank) {
+    if (graph.host_position[static_cast<std::size_t>(ranked[rank])] !=
+        graph.host_position[static_cast<std::size_t>(ranked[rank % of_one])])
+      return false;
+  }
+  return true;
+}
+
 /// Do all hosts and all leaves look alike? Each is described by its links in order, ends named by kind and position.
 bool all_alike(const Topology::Graph& graph, const std::vector<Vertex>& vertices, const std::vector<Link>& links) {
   const std::size_t hosts = graph.host_vertices.begin.size() - 1;
@@ -242,7 +275,7 @@ bool all_alike(const Topology::Graph& graph, const std::vector<Vertex>& vertices
 
 }  // namespace
 
-Topology::Topology(std::vector<Vertex> vertices, std::vector<Link> links)
+Topology::Topology(std::vector<Vertex> vertices, std::vector<Link> links, std::vector<std::int32_t> ranked)
     : vertices_(std::move(vertices)), links_(std::move(links)), graph_(std::make_unique<Graph>()) {
   const auto count = static_cast<std::int32_t>(vertices_.size());
   for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -255,6 +288,12 @@ Topology::Topology(std::vector<Vertex> vertices, std::vector<Link> links)
   for (std::int32_t v = 0; v < count; ++v) {
     if (vertices_[static_cast<std::size_t>(v)].kind == VertexKind::kGpu) gpus_.push_back(v);
   }
+  std::vector<std::int32_t> each = ranked;
+  std::sort(each.begin(), each.end());
+  if (!ranked.empty() && each != gpus_) {
+    std::fprintf(stderr, "cpfit: internal error: %zu GPUs are ranked, not each of %zu once\n", ranked.size(), gpus_.size());
+    std::abort();
+  }
   Graph& graph = *graph_;
   graph.csr = compress(vertices_.size(), links_);
   graph.scale_up = links_where(graph.csr, links_, [](const Link& link) { return is_scale_up(link.link_class); });
@@ -266,6 +305,10 @@ Topology::Topology(std::vector<Vertex> vertices, std::vector<Link> links)
   index_fabric(graph, vertices_, links_);
   assign_nics(graph, *this, gpus_);
   graph.nodes_alike = all_alike(graph, vertices_, links_);
+  if (ranked.empty() || ranked == gpus_) return;
+  rank_nics(graph, gpus_, ranked);
+  gpus_ = std::move(ranked);
+  graph.nodes_alike = graph.nodes_alike && ranked_alike(graph, vertices_, gpus_);
 }
 
 Topology::~Topology() = default;

@@ -52,12 +52,13 @@ struct Link {  // directed
 [[nodiscard]] std::string_view name_of(VertexKind kind);  // "gpu", "nvswitch", "pcie_switch", "cpu", "nic", "leaf", "spine"
 [[nodiscard]] std::string_view name_of(LinkClass link);   // "nvlink", "xgmi", "pcie", "socket", "nic", "spine", "local"
 
-/// A cluster's graph. Immutable, safe to read from any thread. Link ends must name vertices (our mistake otherwise: aborts);
-/// GPUs are ranked in the order of `vertices`.
+/// A cluster's graph. Immutable, safe to read from any thread. Link ends must name vertices, and `ranked` every GPU once (our
+/// mistake otherwise: aborts). GPUs are ranked in the order of `ranked`; where it is empty, of `vertices`. Which NIC a GPU uses
+/// does not depend on its rank.
 class Topology {
  public:
   struct Graph;  // Boost.Graph, private to topology.cpp
-  Topology(std::vector<Vertex> vertices, std::vector<Link> links);
+  Topology(std::vector<Vertex> vertices, std::vector<Link> links, std::vector<std::int32_t> ranked = {});
   ~Topology();
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;
@@ -80,7 +81,8 @@ class Topology {
   [[nodiscard]] std::int32_t pod_of(std::int64_t a) const;
   /// GPUs of one component joined by scale-up links have the same number.
   [[nodiscard]] std::int32_t scale_up_component(std::int64_t a) const;
-  /// Every host has the same devices and links in the same order, and every leaf the same uplinks: symmetry may be used.
+  /// Every host has the same devices and links in the same order, ranked alike, and every leaf the same uplinks: symmetry may be
+  /// used.
   [[nodiscard]] bool nodes_alike() const;
 
  private:

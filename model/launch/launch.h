@@ -32,6 +32,8 @@ struct LaunchCase {
   std::int64_t layers = 0;         // of the model; 0: unknown
   std::int32_t gpus_per_node = 8;  // processes of one node
   std::string generation;
+  std::vector<std::string> device_orders;  // GPUs in the order of the ranks ("0,2,1,3"); nodes take them in turns
+  std::string devices_variable = "CUDA_VISIBLE_DEVICES";
 };
 
 /// One argument: of the program that starts the processes (torchrun, deepspeed) or of the training script.

@@ -1,6 +1,7 @@
 #include "model/launch/writer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/recipe/recipe_names.h"
 
@@ -96,7 +97,25 @@ void add_torchrun(Writer& writer, const LaunchCase& what) {
   writer.launch.arguments.push_back({"--nproc-per-node", {std::to_string(each)}, "world", reason, true});
 }
 
+void place_devices(Writer& writer, const LaunchCase& what) {
+  if (what.device_orders.empty()) return;
+  const std::string reason = "ranks take the GPUs of a node in the order that the scenario's cluster.device_order names";
+  const bool has_environment = writer.launch.format == LaunchFormat::kMegatron || writer.launch.format == LaunchFormat::kBridge;
+  if (has_environment && what.device_orders.size() == 1) {
+    writer.launch.environment.push_back({what.devices_variable, what.device_orders.front(), reason});
+    return;
+  }
+  std::vector<std::string> lines;
+  for (std::size_t n = 0; n < what.device_orders.size(); ++n)
+    lines.push_back(fmt::format("node {}: {}={}", n, what.devices_variable, what.device_orders[n]));
+  const bool alternate = lines.size() > 1;
+  writer.elsewhere("cluster.device_order", fmt::format("{}", fmt::join(lines, "; ")),
+                   reason + (alternate ? fmt::format("; nodes behind these take them again, {} by {}", lines.size(), lines.size())
+                                       : std::string("; set it where the job's processes start")));
+}
+
 Outcome<Launch> finish(Writer writer, const LaunchCase& what) {
+  place_devices(writer, what);
   if (!writer.problems.empty()) return writer.problems;
   writer.launch.world = what.recipe.world();
   return std::move(writer.launch);

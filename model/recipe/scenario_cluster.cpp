@@ -1,4 +1,5 @@
 // The cluster of a scenario: a preset or a topology file, and how many nodes of it.
+#include "model/cluster/device_order.h"
 #include "model/cluster/topology_file.h"
 #include "model/recipe/scenario_sections.h"
 
@@ -24,6 +25,33 @@ Outcome<Cluster> topology_of(const Reading& reading, const std::string& written,
   return read_topology(*text, file, nodes);
 }
 
+/// One order for all hosts, or a list of orders that they take in turns.
+DeviceOrders read_device_orders(Section& section) {
+  DeviceOrders orders;
+  const toml::node* found = section.node("device_order");
+  const auto append = [&](const toml::node& item) {
+    const auto* text = item.as_string();
+    if (text == nullptr) {
+      section.report("device_order", "scenario.wrong_type", fmt::format("cluster.device_order holds {}", type_text(item)),
+                     "write \"0,2,1,3\", or a list of such texts for hosts that take turns");
+      return;
+    }
+    Outcome<std::vector<std::int32_t>> order = parse_device_order(text->get());
+    if (order)
+      orders.push_back(std::move(order).value());
+    else
+      section.adopt("device_order", order.problems());
+  };
+  if (found == nullptr) return orders;
+  const toml::array* list = found->as_array();
+  if (list == nullptr) {
+    append(*found);
+  } else {
+    for (const toml::node& item : *list) append(item);
+  }
+  return orders;
+}
+
 }  // namespace
 
 std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
@@ -46,6 +74,7 @@ std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
   const std::optional<std::int64_t> nodes = section.integer("nodes", 1, kMaxWorld);
   const std::optional<std::int64_t> gpus = section.integer("gpus", 1, kMaxWorld);
   const std::optional<Bytes> gpu_memory = section.bytes("gpu_memory");
+  DeviceOrders device_orders = read_device_orders(section);
   section.finish();
   if (preset && topology) {
     section.report("topology", "scenario.contradiction", "cluster names a preset and a topology file", "keep one of them");
@@ -91,6 +120,13 @@ std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
     const bool of_count = code == "cluster.nodes" || code == "cluster.resize" || code == "topology.nodes";
     refuse(nodes && of_count ? "nodes" : key, cluster.problems());
     return std::nullopt;
+  }
+  if (!device_orders.empty()) {
+    cluster = with_device_orders(std::move(cluster).value(), std::move(device_orders));
+    if (!cluster) {
+      section.adopt("device_order", cluster.problems());
+      return std::nullopt;
+    }
   }
   if (gpu_memory) {
     cluster.value().gpu.memory = *gpu_memory;

@@ -263,6 +263,7 @@ constexpr Home kHomes[] = {
     {"gpus", "cluster"},
     {"topology", "cluster"},
     {"gpu_memory", "cluster"},
+    {"device_order", "cluster"},
     {"tp", "search"},
     {"cp", "search"},
     {"pp", "search"},

@@ -268,7 +268,7 @@ Outcome<Cluster> disturbed(const Cluster& cluster, const Disturbance& disturbanc
   }
   if (!problems.empty()) return problems;
   Cluster result = cluster;
-  result.topology = std::make_shared<Topology>(cluster.topology->vertices(), std::move(links));
+  result.topology = std::make_shared<Topology>(cluster.topology->vertices(), std::move(links), cluster.topology->gpus());
   result.resized = nullptr;  // a disturbance is of this graph
   return result;
 }

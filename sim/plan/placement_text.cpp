@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "model/cluster/device_order.h"
 #include "model/quantity/index.h"
 #include "model/quantity/text.h"
 #include "model/recipe/axis_fields.h"
@@ -68,26 +69,9 @@ std::string placement_name(const Cluster& cluster, const Placement& placement, c
   return parts.empty() ? std::string(kUsualPlacement) : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::vector<std::string> device_lines(const Cluster& cluster, const Placement& placement) {
-  std::vector<std::string> lines;
-  if (domain_ranks(cluster) != cluster.gpus_per_node) return lines;
-  const std::size_t kinds = placement.gpu_orders.size();
-  for (std::size_t kind = 0; kind < kinds; ++kind) {
-    const auto& order = placement.gpu_orders[kind];
-    const auto same = std::find(placement.gpu_orders.begin(), placement.gpu_orders.end(), order);
-    if (same != placement.gpu_orders.begin() + static_cast<std::ptrdiff_t>(kind)) continue;
-    std::vector<std::size_t> nodes;
-    for (std::size_t other = kind; other < kinds; ++other) {
-      if (placement.gpu_orders[other] == order) nodes.push_back(other);
-    }
-    const std::string where = kinds == 1 || cluster.nodes == 1 ? std::string("every node")
-                              : static_cast<std::int64_t>(kinds) >= cluster.nodes
-                                  ? fmt::format("node{} {}", nodes.size() > 1 ? "s" : "", fmt::join(nodes, ", "))
-                                  : fmt::format("nodes {} of every {}", fmt::join(nodes, ", "), kinds);
-    const char* variable = cluster.gpu.vendor == "amd" ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
-    lines.push_back(fmt::format("{}={} on {}", variable, fmt::join(order, ","), where));
-  }
-  return lines;
+DeviceOrders device_orders(const Cluster& cluster, const Placement& placement) {
+  if (domain_ranks(cluster) != cluster.gpus_per_node) return {};
+  return shortest(composed(cluster.device_orders, placement.gpu_orders));
 }
 
 bool avoids_slow_hop(const PlacementAdvice& advice) {

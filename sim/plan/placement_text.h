@@ -12,9 +12,9 @@ namespace cpfit {
 /// recipe's rank order, GPUs as numbered".
 [[nodiscard]] std::string placement_name(const Cluster& cluster, const Placement& placement, const RankOrder& usual, bool turned);
 
-/// "CUDA_VISIBLE_DEVICES=0,2,1,3 on every node" (HIP_... for AMD), one line per different order; empty when the GPUs stay as
-/// numbered, or when a domain is larger than a host (there the launcher's rank file decides).
-[[nodiscard]] std::vector<std::string> device_lines(const Cluster& cluster, const Placement& placement);
+/// The orders of the hosts' GPUs, as a launcher numbers them, that give the cluster this placement; none when the GPUs stay as
+/// they are, or when a domain is larger than a host (there the launcher's rank file decides).
+[[nodiscard]] DeviceOrders device_orders(const Cluster& cluster, const Placement& placement);
 
 /// A placement whose slowest CP hop is this much faster is worth a warning to whoever uses the other.
 inline constexpr double kMuchFasterHop = 1.2;

@@ -56,6 +56,24 @@ TEST(LaunchMegatron, WritesTheDocumentedNames) {
   for (const LaunchArgument& argument : launch->arguments) EXPECT_FALSE(argument.reason.empty()) << argument.name;
 }
 
+TEST(LaunchMegatron, GivesTheOrderOfTheDevices) {
+  Recipe recipe;
+  recipe.cp = 8;
+  LaunchCase what = case_of(recipe);
+  what.device_orders = {"0,3,2,1,5,6,7,4"};
+  const Outcome<Launch> one = write_launch(LaunchFormat::kMegatron, what);
+  ASSERT_TRUE(one.ok());
+  EXPECT_NE(to_text(*one).find("export CUDA_VISIBLE_DEVICES=0,3,2,1,5,6,7,4\n"), std::string::npos);
+  what.device_orders.emplace_back("0,1,2,3,4,5,6,7");  // one environment cannot hold both
+  const Outcome<Launch> two = write_launch(LaunchFormat::kMegatron, what);
+  ASSERT_TRUE(two.ok());
+  EXPECT_EQ(to_text(*two).find("CUDA_VISIBLE_DEVICES"), std::string::npos);
+  ASSERT_EQ(two->unexpressed.size(), 1u);
+  EXPECT_TRUE(two->unexpressed[0].elsewhere);
+  EXPECT_EQ(two->unexpressed[0].value,
+            "node 0: CUDA_VISIBLE_DEVICES=0,3,2,1,5,6,7,4; node 1: CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7");
+}
+
 TEST(LaunchMegatron, RefusesWhatWouldBeSilentlyWrong) {
   EXPECT_EQ(code_of("--bf16 --context-parallel-size 8 --cp-comm-type a2a+p2p"), "launch.hierarchical_sizes");
   EXPECT_EQ(code_of("--bf16 --context-parallel-size 8 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 2"),

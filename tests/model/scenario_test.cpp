@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "model/cluster/topology.h"
 #include "model/framework/rule_set.h"
 #include "model/recipe/legality.h"
 #include "model/recipe/scenario_files.h"
@@ -258,6 +259,22 @@ TEST(Scenario, WrongTypes) {
   EXPECT_EQ(refused("model = 3\ncluster = \"dgx-h100\"\n" + std::string(kTraining)).code, "scenario.wrong_type");
   EXPECT_EQ(refused("model = \"llama3-8b\"\ncluster = [1]\n" + std::string(kTraining)).code, "scenario.wrong_type");
   EXPECT_EQ(refused(std::string("search = 3\n") + whole("")).code, "scenario.wrong_type");
+}
+
+TEST(Scenario, OrdersTheGpusOfAHost) {
+  const auto cluster = [](const std::string& order) {
+    return "model = \"llama3-8b\"\ncluster = {preset = \"dgx-h100\", nodes = 2, device_order = " + order + "}\n" + kTraining;
+  };
+  const Scenario turned = read_scenario(cluster("[\"0,1,2,3,4,5,6,7\", \"7,6,5,4,3,2,1,0\"]"), "s.toml").value();
+  EXPECT_EQ(turned.cluster.device_orders.size(), 2u);
+  const Topology& topology = *turned.cluster.topology;
+  EXPECT_EQ(topology.vertices()[static_cast<std::size_t>(topology.gpus()[8])].name, "n1.gpu7");
+  for (const char* wrong : {"\"0,1,2\"", "3", "\"0,1,2,3,4,5,6,six\"", "[\"0,1,2,3,4,5,6,7\", 3]"}) {
+    const Problem problem = refused(cluster(wrong));
+    EXPECT_THAT(problem.message, HasSubstr("order")) << wrong;
+    EXPECT_THAT(problem.where, HasSubstr("2:")) << wrong;
+    EXPECT_FALSE(problem.repair.empty());
+  }
 }
 
 TEST(Scenario, UnitMistakes) {

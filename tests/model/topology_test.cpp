@@ -5,6 +5,7 @@
 
 #include "model/cluster/cluster.h"
 #include "model/cluster/cluster_spec.h"
+#include "model/cluster/device_order.h"
 #include "model/cluster/topology.h"
 #include "model/cluster/topology_build.h"
 
@@ -159,6 +160,48 @@ TEST(Build, SpineCapacityFollowsOversubscription) {
     EXPECT_DOUBLE_EQ(link.capacity.value(), 32 * 50e9 / 4 / 2);  // 32 hosts per unit, one 50 GB/s NIC each on a rail
   }
   EXPECT_EQ(seen, 8 * 2 * 2);  // leaves x spines x directions
+}
+
+TEST(DeviceOrder, RanksTakeTheGpusThatItNames) {
+  // Two hosts of p4d: GPUs 2n and 2n+1 share NIC n. Host 0 backwards, host 1 as numbered.
+  const Cluster numbered = build_cluster("aws-p4d", 2).value();
+  const Cluster ordered = with_device_orders(numbered, {{7, 6, 5, 4, 3, 2, 1, 0}, {0, 1, 2, 3, 4, 5, 6, 7}}).value();
+  const auto vertex = [&](std::int32_t v) { return ordered.topology->vertices()[static_cast<std::size_t>(v)]; };
+  for (std::int64_t rank = 0; rank < 16; ++rank) {
+    const std::int64_t gpu = rank < 8 ? 7 - rank : rank;
+    EXPECT_EQ(ordered.topology->gpus()[static_cast<std::size_t>(rank)], numbered.topology->gpus()[static_cast<std::size_t>(gpu)]);
+    EXPECT_EQ(ordered.topology->nic_of(rank), numbered.topology->nic_of(gpu)) << "the NIC belongs to the GPU, not to its rank";
+    EXPECT_EQ(ordered.topology->route(rank, 15 - rank), numbered.topology->route(gpu, rank < 8 ? 15 - rank : 7 - (15 - rank)));
+  }
+  EXPECT_EQ(vertex(ordered.topology->gpus()[0]).name, "n0.gpu7");
+  EXPECT_TRUE(numbered.topology->nodes_alike());
+  EXPECT_FALSE(ordered.topology->nodes_alike()) << "hosts are ranked differently: no symmetry";
+  const Cluster alike = with_device_orders(ordered, {{1, 0, 3, 2, 5, 4, 7, 6}}).value();
+  EXPECT_TRUE(alike.topology->nodes_alike());
+  EXPECT_EQ(alike.topology->gpus()[0], numbered.topology->gpus()[1]) << "orders replace each other";
+  // More nodes keep the orders, in turns.
+  const Cluster four = with_nodes(ordered, 4).value();
+  EXPECT_EQ(four.topology->vertices()[static_cast<std::size_t>(four.topology->gpus()[16])].name, "n2.gpu7");
+  EXPECT_EQ(four.topology->vertices()[static_cast<std::size_t>(four.topology->gpus()[24])].name, "n3.gpu0");
+}
+
+TEST(DeviceOrder, ComposesShortensAndIsSaid) {
+  const DeviceOrders first{{2, 0, 1}}, then{{0, 1, 2}, {2, 1, 0}};
+  EXPECT_EQ(composed(first, then), (DeviceOrders{{2, 0, 1}, {1, 0, 2}}));  // place 0 of the second takes place 2 of the first
+  EXPECT_EQ(composed({}, then), then);
+  EXPECT_EQ(composed(first, {}), first);
+  EXPECT_EQ(shortest({{0, 1}, {1, 0}, {0, 1}, {1, 0}}), (DeviceOrders{{0, 1}, {1, 0}}));
+  EXPECT_EQ(shortest({{0, 1}, {1, 0}, {0, 1}}), (DeviceOrders{{0, 1}, {1, 0}, {0, 1}}));
+  const Cluster cluster = build_cluster("mi300x-8way", 4).value();
+  const DeviceOrders orders{{0, 1, 2, 3, 4, 5, 6, 7}, {7, 6, 5, 4, 3, 2, 1, 0}};
+  const std::vector<std::string> lines = device_lines(cluster, orders);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], "HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 on nodes 0, 2");
+  EXPECT_EQ(lines[1], "HIP_VISIBLE_DEVICES=7,6,5,4,3,2,1,0 on nodes 1, 3");
+  EXPECT_EQ(parse_device_order(" 1, 0,2 ").value(), (std::vector<std::int32_t>{1, 0, 2}));
+  for (const char* wrong : {"", "a", "1,", "1;0", "-1,0", "99999999999", "1 0"}) EXPECT_FALSE(parse_device_order(wrong)) << wrong;
+  EXPECT_FALSE(with_device_orders(cluster, {{0, 1, 2, 3, 4, 5, 6, 6}}).ok());
+  EXPECT_FALSE(with_device_orders(cluster, {{0, 1, 2}}).ok());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fixture.h"
+#include "model/cluster/device_order.h"
 #include "model/cluster/topology.h"
 #include "sim/plan/step_timeline.h"
 #include "sim/plan/timeline_summary.h"
@@ -72,6 +73,14 @@ TEST(Disturbance, ALinkKeepsItsShareAndOthersKeepAll) {
   EXPECT_EQ(capacity(half, link), 0.5 * capacity(cluster, link));
   EXPECT_EQ(capacity(half, to + " -> " + from), capacity(cluster, to + " -> " + from)) << "the way back is another link";
   EXPECT_EQ(uplink(half, 3, 11), link) << "a slow NIC is still the nearest";
+}
+
+TEST(Disturbance, RanksStayOnTheirGpus) {
+  const Cluster ordered = with_device_orders(build_cluster("dgx-h100", 2).value(), {{7, 6, 5, 4, 3, 2, 1, 0}}).value();
+  const Link& link = ordered.topology->links().front();
+  const auto name = [&](std::int32_t vertex) { return ordered.topology->vertices()[static_cast<std::size_t>(vertex)].name; };
+  const Cluster half = disturbed(ordered, {{{name(link.from), name(link.to), 0.5}}, {}}).value();
+  EXPECT_EQ(half.topology->gpus(), ordered.topology->gpus());
 }
 
 TEST(Disturbance, TheGpusOfADeadNicTakeAnother) {

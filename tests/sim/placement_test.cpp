@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/cluster/device_order.h"
 #include "model/cluster/import/import.h"
 #include "model/cluster/ring_order.h"
 #include "sim/plan/link_loads.h"
@@ -220,6 +221,26 @@ TEST(Placement, CubeMeshRingAvoidsThinAndRelayedHops) {
   const PlacementAdvice advice = study.advice();
   ASSERT_TRUE(advice.better);
   EXPECT_DOUBLE_EQ(advice.after.slowest.network.rate.value(), 50e9);
+}
+
+/// What a placement gains must be what a cluster ordered that way has.
+TEST(Placement, AnOrderedClusterHasThePriceThatWasPromised) {
+  for (const auto& [preset, nodes, recipe] :
+       {std::tuple{"dgx1-v100", 1, "tp=1,cp=8,dp=1,pp=1"}, {"dgx-h100", 4, "tp=2,cp=16,dp=1,pp=1"}}) {
+    SCOPED_TRACE(preset);
+    const Study study(preset, nodes, recipe);
+    const PlacementAdvice advice = study.advice();
+    ASSERT_TRUE(advice.better);
+    const Cluster numbered = build_cluster(preset, nodes).value();
+    const Cluster ordered = with_device_orders(numbered, device_orders(numbered, advice.after.placement)).value();
+    const Study there(ordered, recipe);
+    EXPECT_DOUBLE_EQ(there.price().total().value(), advice.after.total().value());
+    EXPECT_EQ(there.price().counts.cross_rail, advice.after.counts.cross_rail);
+    EXPECT_FALSE(there.advice().better);
+    // Placed anew from there, the orders are those of the hardware's own numbers again.
+    Placement back = default_placement(there.recipe());
+    EXPECT_EQ(device_orders(ordered, back), ordered.device_orders);
+  }
 }
 
 TEST(Placement, LargeRingsAreImprovedNotProved) {
