@@ -1,6 +1,7 @@
 #include "gui/study/recipe_values.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 
 #include "gui/study/scenario_text.h"
 #include "model/cluster/cluster.h"
+#include "model/cluster/device_order.h"
 #include "model/framework/rule_set.h"
 #include "model/quantity/text.h"
 #include "model/recipe/recipe_names.h"
@@ -138,6 +140,20 @@ Outcome<Design> with_model(const Design& design, const std::string& name) {
   std::string text = without_toml_section(without_toml_key(current_text(design), "", "model"), "model");
   return reread(design, with_toml_value(text, "", "model", toml_string(name)));
 }
+
+}  // namespace
+
+Outcome<Design> with_placement(const Design& design, const RankOrder& rank_order, const DeviceOrders& device_orders) {
+  std::string text = without_toml_key(current_text(design), "cluster", "device_order");
+  std::vector<std::string> orders;
+  for (const std::vector<std::int32_t>& order : device_orders) orders.push_back(toml_string(device_order_text(order)));
+  if (!orders.empty()) text = with_toml_value(text, "cluster", "device_order", fmt::format("[{}]", fmt::join(orders, ", ")));
+  Outcome<Design> changed = reread(design, text);
+  if (changed.ok()) changed.value().recipe.rank_order = rank_order;
+  return changed;
+}
+
+namespace {
 
 std::vector<std::string> as_text(const std::set<std::int64_t>& values) {
   std::vector<std::string> text;

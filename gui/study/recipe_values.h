@@ -43,6 +43,10 @@ struct Parameter {
 [[nodiscard]] Outcome<Design> with_value(const Design& design, std::string_view key, const std::string& value,
                                          std::string_view derived = "dp");
 
+/// The design with ranks ordered like that and the GPUs of its hosts taken in these orders (model/cluster/device_order.h).
+[[nodiscard]] Outcome<Design> with_placement(const Design& design, const RankOrder& rank_order,
+                                             const DeviceOrders& device_orders);
+
 /// Values worth trying along a parameter, ascending, the current one included, at most 20: divisors of the GPUs, powers of two of
 /// tokens and batches, every name of a choice.
 [[nodiscard]] std::vector<std::string> values_along(const Design& design, std::string_view key);

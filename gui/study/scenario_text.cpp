@@ -97,6 +97,52 @@ std::optional<std::size_t> line_of_key(const std::vector<std::string>& lines, co
   return std::nullopt;
 }
 
+/// The entries of an inline table's inside, `a = 1, b = "x"`, one a line. A comma inside quotes, brackets or braces parts
+/// nothing.
+std::vector<std::string> entries_of(std::string_view inside) {
+  std::vector<std::string> entries;
+  std::size_t begin = 0;
+  int depth = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i <= inside.size(); ++i) {
+    const char c = i < inside.size() ? inside[i] : ',';
+    if (quote != 0) {
+      if (c == '\\' && quote == '"')
+        ++i;
+      else if (c == quote)
+        quote = 0;
+      continue;
+    }
+    if (c == '"' || c == '\'') quote = c;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (c != ',' || depth > 0) continue;
+    if (const std::string_view entry = trimmed(inside.substr(begin, i - begin)); !entry.empty()) entries.emplace_back(entry);
+    begin = i + 1;
+  }
+  return entries;
+}
+
+/// A section that the file writes as one line, `cluster = {preset = "x", nodes = 2}` or `cluster = "x"`, written as a section:
+/// only there can lines be set. A plain text is the name of a preset.
+std::vector<std::string> in_section_form(std::vector<std::string> lines, std::string_view section) {
+  if (section.empty() || place_of(lines, section).exists) return lines;
+  const std::optional<std::size_t> line = line_of_key(lines, place_of(lines, ""), section);
+  if (!line) return lines;
+  const std::string written = lines[*line];
+  std::string_view value = std::string_view(written).substr(0, comment_at(written));
+  value = trimmed(value.substr(value.find('=') + 1));
+  const bool table = value.size() >= 2 && value.front() == '{' && value.back() == '}';
+  if (!table && !value.starts_with('"') && !value.starts_with('\'')) return lines;
+  lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(*line));
+  if (!lines.empty() && !trimmed(lines.back()).empty()) lines.emplace_back();
+  lines.push_back(fmt::format("[{}]", section));
+  if (!table) lines.push_back(fmt::format("preset = {}", value));
+  if (table)
+    for (std::string& entry : entries_of(value.substr(1, value.size() - 2))) lines.push_back(std::move(entry));
+  return lines;
+}
+
 /// Numbers and flags bare, words in quotes.
 std::string toml_literal(const std::string& value) {
   const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
@@ -115,7 +161,7 @@ std::string toml_string(std::string_view value) {
 }
 
 std::string with_toml_value(std::string_view text, std::string_view section, std::string_view key, std::string_view literal) {
-  std::vector<std::string> lines = lines_of(text);
+  std::vector<std::string> lines = in_section_form(lines_of(text), section);
   const Place place = place_of(lines, section);
   const std::string setting = fmt::format("{} = {}", key, literal);
   if (!place.exists) {
@@ -136,7 +182,7 @@ std::string with_toml_value(std::string_view text, std::string_view section, std
 }
 
 std::string without_toml_key(std::string_view text, std::string_view section, std::string_view key) {
-  std::vector<std::string> lines = lines_of(text);
+  std::vector<std::string> lines = in_section_form(lines_of(text), section);
   const Place place = place_of(lines, section);
   if (!place.exists) return joined(lines);
   if (const std::optional<std::size_t> at = line_of_key(lines, place, key))

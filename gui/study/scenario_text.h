@@ -12,7 +12,7 @@
 namespace cpfit::gui {
 
 /// `key = literal` in `[section]` ("" is the top of the file): replaced where it stands, else added; the section is added when
-/// absent. A comment behind the value stays.
+/// absent, and takes the place of what the file writes in one line (`cluster = {nodes = 2}`). A comment behind the value stays.
 [[nodiscard]] std::string with_toml_value(std::string_view text, std::string_view section, std::string_view key,
                                           std::string_view literal);
 /// Without the key; unchanged where it is absent.

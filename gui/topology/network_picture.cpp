@@ -150,7 +150,13 @@ std::shared_ptr<const NetworkPicture> network_picture(const ScreenContext& conte
   picture->why_this_order = order_sentence(*picture);
   if (!picture->rings.empty() && recipe.world() <= kAdvisedRanks && recipe.world() <= context.cluster.gpus()) {
     const PlacementAdvice advice = optimise_placement(context, recipe);
-    if (advice.better) picture->why_this_order += " " + advice.sentence;
+    if (advice.better) {
+      const Placement& placement = advice.after.placement;
+      picture->why_this_order += " " + advice.sentence;
+      DeviceOrders orders = device_orders(context.cluster, placement);
+      // GPUs that would change hosts are the launcher's to place.
+      if (placement.gpu_orders.empty() || !orders.empty()) picture->better = {placement.rank_order, std::move(orders)};
+    }
   }
   return picture;
 }

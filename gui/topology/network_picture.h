@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,16 +56,23 @@ using LinkEdits = std::map<std::int32_t, LinkEdit>;  // by index into Topology::
 /// above zero, a negative latency.
 [[nodiscard]] Outcome<Cluster> edited_cluster(const Cluster& cluster, const LinkEdits& edits);
 
+/// Another place of the ranks that the study can take: of the recipe and of its cluster.
+struct BetterPlacement {
+  RankOrder rank_order;
+  DeviceOrders device_orders;
+};
+
 struct NetworkPicture {
   Cluster cluster;
   Recipe recipe;
-  Seconds step;                     // what shares refer to
-  std::vector<LinkTraffic> links;   // (links)
-  std::vector<PairFlow> flows;      // of the ranks that are routed
-  std::vector<RingPicture> rings;   // of the first kDrawnRings CP groups
-  std::vector<std::int32_t> worst;  // links that carry something, highest share first
-  std::string why_this_order;       // sentences on the rings
-  std::string note;                 // what was left out; empty: nothing
+  Seconds step;                           // what shares refer to
+  std::vector<LinkTraffic> links;         // (links)
+  std::vector<PairFlow> flows;            // of the ranks that are routed
+  std::vector<RingPicture> rings;         // of the first kDrawnRings CP groups
+  std::vector<std::int32_t> worst;        // links that carry something, highest share first
+  std::string why_this_order;             // sentences on the rings
+  std::optional<BetterPlacement> better;  // what the last of them proposes
+  std::string note;                       // what was left out; empty: nothing
   [[nodiscard]] const Topology& topology() const { return *cluster.topology; }
   [[nodiscard]] std::string link_name(std::int32_t link) const;  // "n0.gpu3 -> n0.nvsw0"
 };

@@ -65,6 +65,8 @@ TopologyView::TopologyView(QUndoStack* undo, QWidget* parent)
   bar->addWidget(fit);
   reset_ = new QPushButton(tr("Undo all link edits"), this);
   bar->addWidget(reset_);
+  place_ = new QPushButton(tr("Place ranks better"), this);
+  bar->addWidget(place_);
   bar->addStretch(1);
   graph_box->addLayout(bar);
   graph_ = new TopologyGraph(this);
@@ -109,6 +111,9 @@ TopologyView::TopologyView(QUndoStack* undo, QWidget* parent)
   });
   connect(fit, &QPushButton::clicked, graph_, &TopologyGraph::fit);
   connect(reset_, &QPushButton::clicked, this, &TopologyView::resetEdits);
+  connect(place_, &QPushButton::clicked, this, [this] {
+    if (picture_ && picture_->better) emit placementWanted(*picture_->better);
+  });
   connect(graph_, &TopologyGraph::linkSelected, this, [this](int link) { chosen(link); });
   connect(matrix_choice_, &QComboBox::currentIndexChanged, this, [this] { showMatrix(); });
   connect(matrix_, &MatrixView::brushed, this, [this] {
@@ -166,6 +171,9 @@ void TopologyView::showPicture() {
   table_->resizeColumnsToContents();
   reset_->setEnabled(!edits_.empty());
   reset_->setToolTip(edits_.empty() ? tr("No link is edited; capacity and latency are edited in the table of links") : QString());
+  place_->setEnabled(picture_ && picture_->better);
+  place_->setToolTip(place_->isEnabled() ? text_of(picture_->why_this_order)
+                                         : tr("No rank order and no order of the GPUs lets these groups communicate sooner"));
   note_->setText(picture_ ? text_of(picture_->note) : empty_);
   note_->setVisible(!note_->text().isEmpty());
   order_->setText(orderText());

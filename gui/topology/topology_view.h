@@ -45,7 +45,8 @@ class TopologyView : public StudyView {
   [[nodiscard]] LinkTableModel* links() const { return links_; }
   [[nodiscard]] QTabWidget* tabs() const { return tabs_; }
   [[nodiscard]] QComboBox* rings() const { return ring_choice_; }
-  [[nodiscard]] QString orderText() const;  // why the ring has this order
+  [[nodiscard]] QString orderText() const;                     // why the ring has this order
+  [[nodiscard]] QPushButton* place() const { return place_; }  // takes the better placement that orderText() names
   [[nodiscard]] QString summary() const override;
   [[nodiscard]] QString csv() const override;
   [[nodiscard]] QString dot() const;
@@ -54,6 +55,7 @@ class TopologyView : public StudyView {
   void linkSelected(const QString& from, const QString& to);  // empty: none
   /// Of the cluster before any edit: whoever owns the study simulates edited_cluster(cluster, edits).
   void editsChanged(const cpfit::gui::LinkEdits& edits);
+  void placementWanted(const cpfit::gui::BetterPlacement& placement);
 
  private:
   friend class LinkEditCommand;
@@ -73,7 +75,7 @@ class TopologyView : public StudyView {
   QTableView* table_;
   LinkTableModel* links_;
   QComboBox *ring_choice_, *matrix_choice_;
-  QPushButton* reset_;
+  QPushButton *reset_, *place_;
   QLabel *order_, *link_text_, *matrix_text_, *note_;
   bool passing_on_ = false;
 };

@@ -125,6 +125,7 @@ void MainWindow::build_views() {
   auto* topology = new TopologyView(&document_.undo());
   auto* feed = new TopologyFeed(live_, jobs_, selection_, *topology, *step->timeline(), this);
   connect(feed, &TopologyFeed::said, this, &MainWindow::say);
+  connect(topology, &TopologyView::placementWanted, this, &MainWindow::take_placement);
   auto* results = new ResultsView(document_, live_, jobs_, database_, selection_);
   connect(results, &ResultsView::said, this, &MainWindow::say);
   auto* calibration = new CalibrationView(document_, jobs_, database_);

@@ -31,6 +31,8 @@ class StartPage;
 class StudyView;
 class VerdictStrip;
 
+struct BetterPlacement;
+
 struct WindowOptions {
   QString session_file;  // empty: nothing is remembered
 };
@@ -111,6 +113,7 @@ class MainWindow : public QMainWindow {
   bool open_database(const QString& path);
   bool use_model_config(const QString& path);
   bool use_topology(const QString& path);
+  void take_placement(const BetterPlacement& placement);
   bool overlay_trace(const QString& path);
 
   WindowOptions options_;

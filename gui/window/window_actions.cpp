@@ -1,4 +1,6 @@
 // The action table of the window and what each action does.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
@@ -9,12 +11,15 @@
 #include <QMenuBar>
 #include <QMimeData>
 #include <QTableView>
+
 #include <QTextEdit>
 #include <algorithm>
 
 #include "gui/look/figures.h"
 #include "gui/recipe/verdict_strip.h"
 #include "gui/results/results_view.h"
+#include "gui/study/recipe_values.h"
+#include "gui/topology/network_picture.h"
 #include "gui/view/export_view.h"
 #include "gui/view/study_view.h"
 #include "gui/window/command_palette.h"
@@ -22,6 +27,7 @@
 #include "gui/window/key_dialog.h"
 #include "gui/window/layouts.h"
 #include "gui/window/main_window.h"
+#include "model/cluster/device_order.h"
 
 namespace cpfit::gui {
 
@@ -316,6 +322,18 @@ void MainWindow::step_dock(int by) {
     first->setFocus(Qt::TabFocusReason);
   else
     target->setFocus(Qt::TabFocusReason);
+}
+
+void MainWindow::take_placement(const BetterPlacement& placement) {
+  Outcome<Design> changed = with_placement(document_.design(), placement.rank_order, placement.device_orders);
+  if (!changed.ok()) return say(text_of(to_text(changed.problems().front())), true);
+  Design placed = std::move(changed).value();
+  placed.recipe = with_locked(placed.recipe, document_.locks(), document_.design().recipe);
+  document_.set_design(placed, tr("Place ranks better"));
+  const std::vector<std::string> lines = device_lines(placed.scenario->cluster, placement.device_orders);
+  QString said = tr("Ranks are placed anew; Ctrl+Z takes it back.");
+  if (!lines.empty()) said += " " + tr("The job is to start with %1.").arg(text_of(fmt::format("{}", fmt::join(lines, "; "))));
+  say(said);
 }
 
 }  // namespace cpfit::gui

@@ -79,6 +79,31 @@ TEST(RecipeValues, ModelAndClusterCanBeExchanged) {
   EXPECT_EQ(two->recipe.world(), 16);  // dp follows
 }
 
+/// However the file writes its cluster, edits of it are in the text that is saved.
+TEST(RecipeValues, AClusterInOneLineIsEditedToo) {
+  for (const char* cluster : {"cluster = \"dgx1-v100\"", "cluster = {preset = \"dgx1-v100\", nodes = 1}",
+                              "cluster = {preset = \"dgx1-v100\", gpus = 8}"}) {
+    SCOPED_TRACE(cluster);
+    Design design = example_design();
+    const std::string text = std::string("model = \"llama3-8b\"\n") + cluster +
+                             "\n[training]\nsequence_length = \"16k\"\nglobal_batch = 8\nprecision = \"fp16\"\n";
+    design.scenario = std::make_shared<const Scenario>(read_scenario(text, "s.toml").value());
+    design.recipe = design.scenario->base;
+    const Design two = with_value(design, "nodes", "2").value();
+    EXPECT_EQ(read_scenario(scenario_text(two).value(), "s.toml").value().cluster.nodes, 2);
+    // Every second host backwards; a ring of double links in each.
+    const DeviceOrders orders{{0, 3, 2, 1, 5, 6, 7, 4}, {4, 7, 6, 5, 1, 2, 3, 0}};
+    RankOrder order = two.recipe.rank_order;
+    std::swap(order.axes[0], order.axes[1]);
+    const Design placed = with_placement(two, order, orders).value();
+    const Scenario saved = read_scenario(scenario_text(placed).value(), "s.toml").value();
+    EXPECT_EQ(saved.cluster.device_orders, orders);
+    EXPECT_EQ(saved.base.rank_order, order);
+    EXPECT_EQ(saved.cluster.nodes, 2);
+    EXPECT_TRUE(with_placement(placed, order, {}).value().scenario->cluster.device_orders.empty());
+  }
+}
+
 TEST(RecipeValues, IdleChoicesSayWhy) {
   const Design design = example_design("tp=1,cp=1,pp=1,dp=8,recompute=full");
   EXPECT_FALSE(idle_reason(design, "cp_comm").empty());
@@ -94,6 +119,11 @@ TEST(ScenarioText, AValueIsReplacedInItsSectionOnly) {
   EXPECT_EQ(with_toml_value(text, "z", "b", "7"), "a = 1\n[x]\na = 2 # two\n[y]\na = 3\n\n[z]\nb = 7\n");
   EXPECT_EQ(without_toml_key(text, "y", "a"), "a = 1\n[x]\na = 2 # two\n[y]\n");
   EXPECT_EQ(without_toml_section(text, "x"), "a = 1\n[y]\na = 3\n");
+  // What stands in one line becomes a section.
+  EXPECT_EQ(with_toml_value("x = {a = 1, b = [2, 3], c = \"4, {5}\"} # one\n[y]\na = 3\n", "x", "b", "7"),
+            "[y]\na = 3\n\n[x]\na = 1\nb = 7\nc = \"4, {5}\"\n");
+  EXPECT_EQ(with_toml_value("x = \"p\"\n", "x", "b", "7"), "[x]\npreset = \"p\"\nb = 7\n");
+  EXPECT_EQ(without_toml_key("x = {a = 1, b = 2}\n", "x", "a"), "[x]\nb = 2\n");
   // A # inside quotes is no comment.
   EXPECT_EQ(with_toml_value("name = \"a # b\" # c\n", "", "name", "\"d\""), "name = \"d\"  # c\n");
 }
@@ -117,11 +147,19 @@ TEST(ScenarioText, AFormThatCannotBeEditedIsSaid) {
   Design design = example_design();
   auto odd = std::make_shared<Scenario>(*design.scenario);
   odd->text =
-      "name = \"x\"\nmodel = \"llama3-8b\"\ncluster = \"dgx-h100\"\ntraining = {sequence_length = \"128k\", global_batch = 8}\n";
+      "name = \"x\"\nmodel = \"llama3-8b\"\ncluster = \"dgx-h100\"\ntraining.sequence_length = \"128k\"\ntraining.global_batch = "
+      "8\n";
   design.scenario = odd;
   const Outcome<std::string> text = scenario_text(design);
   ASSERT_FALSE(text.ok());
   EXPECT_EQ(text.problems().front().code, "gui.scenario_form");
+  odd = std::make_shared<Scenario>(*design.scenario);
+  odd->text =
+      "name = \"x\"\nmodel = \"llama3-8b\"\ncluster = \"dgx-h100\"\ntraining = {sequence_length = \"64k\", global_batch = 8}\n";
+  design.scenario = odd;
+  const Outcome<std::string> one_line = scenario_text(design);
+  ASSERT_TRUE(one_line.ok());
+  EXPECT_EQ(read_scenario(*one_line, "x.toml")->training.sequence, design.training().sequence);
 }
 
 TEST(Estimates, LegalDesignsHaveStagesAndIllegalOnesRules) {

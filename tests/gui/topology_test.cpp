@@ -5,6 +5,7 @@
 #include <QAccessible>
 #include <QApplication>
 #include <QComboBox>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
 #include <QUndoStack>
@@ -19,6 +20,7 @@
 #include "gui/topology/topology_paint.h"
 #include "gui/topology/topology_view.h"
 #include "gui/topology/traffic_matrix.h"
+#include "model/cluster/device_order.h"
 #include "model/recipe/scenario.h"
 
 namespace cpfit::gui {
@@ -349,6 +351,29 @@ TEST_F(TopologyViewTest, TheRingSaysWhyAndItsSlowHopsAreHeavy) {
     for (int x = 0; x < after.width(); ++x) heavy += after.pixel(x, y) == exposed ? 1 : 0;
   }
   EXPECT_GT(heavy, 100);
+}
+
+TEST_F(TopologyViewTest, ABetterPlacementIsOffered) {
+  // DGX-1: the ring in the order of the numbers has hops of one link, or none; 0 3 2 1 5 6 7 4 has two on every hop.
+  Scenario cube = *scenario;
+  cube.cluster = build_cluster("dgx1-v100", 1).value();
+  const Recipe recipe = parse_recipe("tp=1,cp=8,pp=1,dp=1", cube.base).value();
+  const auto picture_on = [&](const Cluster& cluster) {
+    cube.cluster = cluster;
+    Workbench there = bench->with(cube);
+    there.prepare(recipe);
+    return network_picture(there.context(cube.training), recipe, Seconds(25.0));
+  };
+  view.setPicture(picture_on(cube.cluster));
+  ASSERT_TRUE(view.place()->isEnabled());
+  std::optional<BetterPlacement> wanted;
+  QObject::connect(&view, &TopologyView::placementWanted, [&](const BetterPlacement& placement) { wanted = placement; });
+  view.place()->click();
+  ASSERT_TRUE(wanted);
+  EXPECT_EQ(wanted->device_orders.size(), 1u);
+  view.setPicture(picture_on(with_device_orders(cube.cluster, wanted->device_orders).value()));
+  EXPECT_FALSE(view.place()->isEnabled());
+  EXPECT_FALSE(view.place()->toolTip().isEmpty());
 }
 
 TEST_F(TopologyViewTest, SaysWhatItShowsAndWhyNot) {
