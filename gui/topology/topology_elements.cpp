@@ -25,7 +25,8 @@ std::vector<TopologyElement> topology_elements(const TopologyLayout& layout, con
     if (edge.links.empty()) continue;
     const EdgeLine line = edge_line(layout, edge, 4);
     // A line straight up has no width of its own; a pointer needs some.
-    const QRectF around = QRectF(to_screen(line.from), to_screen(line.to)).normalized().adjusted(-3, -3, 3, 3);
+    const QRectF ends = QRectF(to_screen(line.from), to_screen(line.to)).normalized();
+    const QRectF around = ends.united(QRectF(to_screen(line.at(0.5)), QSizeF(1, 1))).adjusted(-3, -3, 3, 3);
     const QRect place = around.toAlignedRect().intersected(sight);
     if (place.isEmpty()) continue;
     const std::int32_t most = *std::ranges::max_element(edge.links, {}, share_of);

@@ -166,7 +166,10 @@ std::int32_t TopologyGraph::linkAt(const QPointF& place) const {
   std::int32_t found = -1;
   for (const TopologyEdge& edge : layout_.edges) {
     const EdgeLine line = edge_line(layout_, edge, 4);
-    const double away = distance_to(place, toScreen(line.from), toScreen(line.to));
+    double away = kReach;
+    const int parts = line.straight() ? 1 : kBowParts;
+    for (int part = 0; part < parts; ++part)
+      away = std::min(away, distance_to(place, toScreen(line.at(1.0 * part / parts)), toScreen(line.at((part + 1.0) / parts))));
     if (away >= best) continue;
     best = away;
     // Of several links the most used one stands for the edge.

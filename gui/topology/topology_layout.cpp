@@ -31,6 +31,9 @@ int tier_in_node(VertexKind kind) {
   return 4;
 }
 
+/// How far a bow between two boxes of a tier hangs down.
+double sag_over(double distance) { return 12 + 0.11 * distance; }
+
 /// Groups of a graph: which node, unit and block every vertex belongs to.
 struct Grouping {
   std::int32_t nodes = 0, units = 0, blocks = 0;
@@ -94,6 +97,12 @@ class LayoutWriter {
       const Vertex& vertex = topology.vertices()[v];
       if (vertex.node >= 0) in_node_[vertex.node].push_back(static_cast<std::int32_t>(v));
       if (vertex.node < 0) fabric_.push_back(static_cast<std::int32_t>(v));
+    }
+    for (const Link& link : topology.links()) {
+      const Vertex &a = topology.vertices()[static_cast<std::size_t>(link.from)],
+                   &b = topology.vertices()[static_cast<std::size_t>(link.to)];
+      if (a.kind == VertexKind::kGpu && b.kind == VertexKind::kGpu && a.node == b.node && std::abs(a.index - b.index) > 1)
+        meshed_.insert(a.node);
     }
   }
 
@@ -241,7 +250,8 @@ class LayoutWriter {
       }
       y += kDeviceHeight + kTierGap;
     }
-    const QRectF frame(x, top, width + 2 * kFramePad, y - kTierGap + kFramePad - top);
+    const double bows = meshed_.contains(key.number) ? sag_over(width) : 0;
+    const QRectF frame(x, top, width + 2 * kFramePad, y - kTierGap + kFramePad + bows - top);
     layout_.frames.push_back({key, frame, title_of(key)});
     return frame.width();
   }
@@ -321,6 +331,7 @@ class LayoutWriter {
   TopologyLayout layout_;
   std::map<std::int32_t, std::vector<std::int32_t>> in_node_;
   std::vector<std::int32_t> fabric_;
+  std::set<std::int32_t> meshed_;  // nodes whose GPUs are joined over the heads of their neighbours
   std::vector<GroupKey> grid_;
 };
 
@@ -331,6 +342,15 @@ QPointF rim(const QRectF& box, const QPointF& to) {
   const double sx = way.x() == 0 ? 1e9 : std::abs(box.width() / 2 / way.x()),
                sy = way.y() == 0 ? 1e9 : std::abs(box.height() / 2 / way.y());
   return middle + way * std::min({sx, sy, 1.0});
+}
+
+/// Whether a straight line between two boxes of a tier would run through others.
+bool others_between(const TopologyLayout& layout, const QRectF& a, const QRectF& b) {
+  const double left = std::min(a.center().x(), b.center().x()), right = std::max(a.center().x(), b.center().x());
+  return std::any_of(layout.boxes.begin(), layout.boxes.end(), [&](const TopologyBox& box) {
+    const QPointF middle = box.rect.center();
+    return middle.x() > left && middle.x() < right && std::abs(middle.y() - a.center().y()) < 1;
+  });
 }
 
 }  // namespace
@@ -344,6 +364,14 @@ TopologyLayout topology_layout(const Topology& topology, const std::set<GroupKey
 EdgeLine edge_line(const TopologyLayout& layout, const TopologyEdge& edge, double width) {
   const QRectF& a = layout.boxes[static_cast<std::size_t>(edge.from)].rect;
   const QRectF& b = layout.boxes[static_cast<std::size_t>(edge.to)].rect;
+  const double apart = std::abs(a.center().x() - b.center().x());
+  if (std::abs(a.center().y() - b.center().y()) < 1 && others_between(layout, a, b)) {
+    // The way back hangs lower, and leaves outside.
+    const bool right = b.center().x() > a.center().x();
+    const double aside = (width / 2 + 1.5) * (right ? 1 : -1), lower = right ? 0 : width + 3;
+    const QPointF from(a.center().x() + aside, a.bottom()), to(b.center().x() - aside, b.bottom());
+    return {from, to, QPointF((from.x() + to.x()) / 2, from.y() + 2 * (sag_over(apart) + lower))};
+  }
   QPointF from = rim(a, b.center()), to = rim(b, a.center());
   const QPointF way = to - from;
   const double length = std::hypot(way.x(), way.y());
@@ -353,7 +381,7 @@ EdgeLine edge_line(const TopologyLayout& layout, const TopologyEdge& edge, doubl
     from += aside;
     to += aside;
   }
-  return {from, to};
+  return {from, to, (from + to) / 2};
 }
 
 }  // namespace cpfit::gui

@@ -62,10 +62,15 @@ struct TopologyLayout {
 /// Whether anything is folded at all before somebody opens it.
 [[nodiscard]] bool folds(const Topology& topology);
 
-/// The two ends of an edge on the rims of its boxes, moved aside so that both directions are seen.
+/// The two ends of an edge on the rims of its boxes, moved aside so that both directions are seen. Between boxes of one tier with
+/// others between them it is a bow below the tier: a quadratic curve with its control point at `bend`.
 struct EdgeLine {
   QPointF from, to;
+  QPointF bend;  // the middle of a straight line
+  [[nodiscard]] QPointF at(double t) const { return from * ((1 - t) * (1 - t)) + bend * (2 * t * (1 - t)) + to * (t * t); }
+  [[nodiscard]] bool straight() const { return bend == (from + to) / 2; }
 };
+inline constexpr int kBowParts = 16;  // pieces of a bow that pass for straight
 [[nodiscard]] EdgeLine edge_line(const TopologyLayout& layout, const TopologyEdge& edge, double width);
 
 }  // namespace cpfit::gui

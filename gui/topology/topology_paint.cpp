@@ -78,7 +78,7 @@ TopologyPainter::EdgeLook TopologyPainter::look_of(const TopologyEdge& edge) con
 
 EdgeLine TopologyPainter::line_of(const TopologyEdge& edge, double width) const {
   const EdgeLine line = edge_line(graph_.layout_, edge, width / std::max(0.2, graph_.zoom_));
-  return {graph_.toScreen(line.from), graph_.toScreen(line.to)};
+  return {graph_.toScreen(line.from), graph_.toScreen(line.to), graph_.toScreen(line.bend)};
 }
 
 void TopologyPainter::frames() {
@@ -101,17 +101,15 @@ void TopologyPainter::edges() {
     const EdgeLine line = line_of(*edge, look.width);
     QColor color = share_color(tokens_, look.share);
     if (dim && !look.highlighted && !look.selected) color = mixed(tokens_.surface, color, 0.25);
-    if (look.selected || look.highlighted) {
-      painter_.setPen(QPen(look.selected ? tokens_.accent : mixed(tokens_.surface, tokens_.accent, 0.6), look.width + 5,
-                           Qt::SolidLine, Qt::FlatCap));
-      painter_.drawLine(line.from, line.to);
-    }
-    painter_.setPen(QPen(color, look.width, look.edited ? Qt::DashLine : Qt::SolidLine, Qt::FlatCap));
-    painter_.drawLine(line.from, line.to);
-    if (look.edited) {
-      painter_.setPen(QPen(tokens_.text, 1, Qt::DotLine));
-      painter_.drawLine(line.from, line.to);
-    }
+    QPainterPath path(line.from);
+    path.quadTo(line.bend, line.to);
+    const auto stroke = [&](const QColor& with, double width, Qt::PenStyle style) {
+      painter_.strokePath(path, QPen(with, width, style, Qt::FlatCap));
+    };
+    if (look.selected || look.highlighted)
+      stroke(look.selected ? tokens_.accent : mixed(tokens_.surface, tokens_.accent, 0.6), look.width + 5, Qt::SolidLine);
+    stroke(color, look.width, look.edited ? Qt::DashLine : Qt::SolidLine);
+    if (look.edited) stroke(tokens_.text, 1, Qt::DotLine);
   }
 }
 
@@ -203,7 +201,11 @@ void TopologyPainter::worst_labels() {
     if (taken.size() == 3) break;
     const EdgeLook look = look_of(*edge);
     const EdgeLine line = line_of(*edge, look.width);
-    const QPointF middle = line.from * 0.5 + line.to * 0.5;
+    // Beside boxes that stand close a label hangs below them, off their names.
+    QPointF middle = line.at(0.5);
+    const QRectF& box = graph_.layout_.boxes[static_cast<std::size_t>(edge->from)].rect;
+    const bool across = line.straight() && std::abs(line.from.y() - line.to.y()) < 1;
+    if (across) middle.setY(graph_.toScreen(box.bottomLeft()).y() + painter_.fontMetrics().height());
     if (!QRectF(graph_.rect()).contains(middle)) continue;
     const bool near = std::any_of(taken.begin(), taken.end(), [&](const QPointF& p) {
       return std::abs(p.x() - middle.x()) < 120 && std::abs(p.y() - middle.y()) < 24;

@@ -109,6 +109,31 @@ TEST(TopologyLayouts, BothDirectionsAreDrawnApart) {
   FAIL() << "a cable has two directions";
 }
 
+TEST(TopologyLayouts, LinksOverTheHeadsOfNeighboursHangBelow) {
+  // Cube mesh: GPU 0 is joined to 1 beside it and to 2, 3 and 4 beyond; a straight line to these would lie behind boxes.
+  const Cluster cluster = cluster_of("dgx1-v100", 1);
+  const TopologyLayout layout = topology_layout(*cluster.topology, {});
+  int bows = 0;
+  for (const TopologyEdge& edge : layout.edges) {
+    const TopologyBox &a = layout.boxes[static_cast<std::size_t>(edge.from)],
+                      &b = layout.boxes[static_cast<std::size_t>(edge.to)];
+    const Vertex &from = cluster.topology->vertices()[static_cast<std::size_t>(a.vertex)],
+                 &to = cluster.topology->vertices()[static_cast<std::size_t>(b.vertex)];
+    const EdgeLine line = edge_line(layout, edge, 4);
+    const bool beyond = from.kind == VertexKind::kGpu && to.kind == VertexKind::kGpu && std::abs(from.index - to.index) > 1;
+    EXPECT_EQ(line.straight(), !beyond) << from.name << " " << to.name;
+    if (!beyond) continue;
+    ++bows;
+    EXPECT_GT(line.at(0.5).y(), a.rect.bottom());
+    EXPECT_LT(line.at(0.5).y(), layout.frames.front().rect.bottom());
+    for (const TopologyEdge& back : layout.edges) {
+      if (back.from != edge.to || back.to != edge.from) continue;
+      EXPECT_GE(std::abs(edge_line(layout, back, 4).at(0.5).y() - line.at(0.5).y()), 4.0) << "both directions are seen";
+    }
+  }
+  EXPECT_EQ(bows, 24);  // 16 cables of the mesh, 4 of them between neighbours, 12 beyond, both ways
+}
+
 class NetworkTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
