@@ -12,9 +12,9 @@
 
 #include "cli/commands.h"
 #include "cli/write_file.h"
-#include "model/cluster/device_order.h"
 #include "model/quantity/text.h"
 #include "sim/plan/disturbance.h"
+#include "sim/plan/placed_study.h"
 #include "sim/plan/placement_text.h"
 #include "sim/plan/step_memory.h"
 #include "sim/schedule/step_size.h"
@@ -29,8 +29,6 @@ namespace {
 constexpr std::int64_t kLargestProgram = 16'000'000;
 /// Activities up to which memory over time is always followed.
 constexpr std::int64_t kLargestMemory = 2'000'000;
-/// Ranks up to which a better placement is looked for beside the simulation.
-constexpr std::int64_t kPlacedBeside = 512;
 
 struct Wanted {
   Disturbance network;
@@ -136,24 +134,16 @@ std::vector<timeline::StepMark> step_marks(const timeline::History& history, boo
   return marks;
 }
 
-/// What the timeline says of the placement that the optimiser found by communication alone, as a further sentence; empty where
-/// GPUs change hosts, which the simulator cannot do.
-std::string placed_sentence(const Workbench& bench, Recipe recipe, const schedule::StepOptions& options, const StepTimeline& now,
-                            const PlacementAdvice& advice) {
-  const Placement& placement = advice.after.placement;
-  Scenario placed = bench.scenario();
-  DeviceOrders orders = device_orders(placed.cluster, placement);
-  if (orders.empty() && !placement.gpu_orders.empty()) return "";
-  Outcome<Cluster> cluster = with_device_orders(std::move(placed.cluster), std::move(orders));
-  if (!cluster.ok()) return "";
-  placed.cluster = std::move(cluster).value();
-  recipe.rank_order = placement.rank_order;
-  Workbench there = bench.with(placed);
-  there.prepare(recipe);
-  const Outcome<StepTimeline> step = step_timeline(there, placed.training, recipe, options);
-  if (!step.ok()) return "";
-  const Seconds before = now.candidate.time.step(), after = step->candidate.time.step();
-  return fmt::format(" On the timeline the step then takes {} instead of {}.", print_time(after), print_time(before));
+/// A placement that spares the ring a slow hop, and what the timeline says of it; empty where there is none.
+std::string placed_sentence(const Workbench& bench, const Recipe& recipe, const schedule::StepOptions& options,
+                            const StepTimeline& now) {
+  const std::optional<PlacedStudy> placed = better_placed(bench, recipe);
+  if (!placed || !avoids_slow_hop(placed->advice)) return "";
+  Workbench there = bench.with(placed->scenario);
+  const Outcome<StepTimeline> step = step_timeline(there, placed->scenario.training, placed->recipe, options);
+  if (!step.ok()) return placed->advice.sentence;
+  return fmt::format("{} On the timeline the step then takes {} instead of {}.", placed->advice.sentence,
+                     print_time(step->candidate.time.step()), print_time(now.candidate.time.step()));
 }
 
 }  // namespace
@@ -276,9 +266,9 @@ Outcome<SimulatedStep> simulate_step(Workbench& bench, const Recipe& recipe, con
   if (const std::string folded = folded_sentence(recipe, step.now.step->ranks); !folded.empty())
     step.notes.insert(step.notes.begin(), folded);
   if (!options.trace.empty() || size <= kLargestMemory) step.memory = step_memory(bench, scenario.training, step.now);
-  if (!wanted->any() && recipe.cp > 1 && recipe.world() <= kPlacedBeside) {
-    const PlacementAdvice advice = optimise_placement(context, recipe);
-    if (avoids_slow_hop(advice)) step.notes.push_back(advice.sentence + placed_sentence(bench, recipe, quiet, step.now, advice));
+  if (!wanted->any() && recipe.cp > 1) {
+    if (std::string sentence = placed_sentence(bench, recipe, quiet, step.now); !sentence.empty())
+      step.notes.push_back(std::move(sentence));
   }
   return step;
 }

@@ -32,4 +32,7 @@ void annotate(Workbench& bench, const Training& training, const std::optional<Ca
 [[nodiscard]] std::optional<Lever> idle_nodes(Workbench& bench, const Training& training, const Recompute& recompute,
                                               const std::optional<Seconds>& faster_than);
 
+/// The same recipe with its ranks on other GPUs, where that saves at least a hundredth of the step (placed_study.h).
+[[nodiscard]] std::optional<Lever> placed_better(Workbench& bench, const Training& training, const Candidate& base);
+
 }  // namespace cpfit

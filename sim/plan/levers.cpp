@@ -1,12 +1,15 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <limits>
 
+#include "model/cluster/device_order.h"
 #include "model/quantity/text.h"
 #include "sim/plan/explain.h"
 #include "sim/plan/lengths.h"
+#include "sim/plan/placed_study.h"
 #include "sim/plan/search.h"
 
 namespace cpfit {
@@ -181,6 +184,33 @@ std::optional<Lever> idle_nodes(Workbench& bench, const Training& training, cons
   return best;
 }
 
+std::optional<Lever> placed_better(Workbench& bench, const Training& training, const Candidate& base) {
+  constexpr double kWorthIt = 0.01;  // of the step
+  const std::optional<PlacedStudy> placed = better_placed(bench, base.recipe);
+  if (!placed) return std::nullopt;
+  const Outcome<Candidate> there = bench.with(placed->scenario).evaluate(training, placed->recipe);
+  if (!there.ok()) return std::nullopt;
+  const double less = 1.0 - there->time.step() / base.time.step();
+  if (less < kWorthIt) return std::nullopt;
+  Lever lever;
+  std::vector<std::string> changes;
+  for (const std::vector<std::int32_t>& order : placed->scenario.cluster.device_orders)
+    changes.push_back(fmt::format("\"{}\"", device_order_text(order)));
+  if (changes.size() > 1) changes = {fmt::format("[{}]", fmt::join(changes, ", "))};
+  if (!changes.empty()) changes.front() = "device_order=" + changes.front();
+  lever.differs = differences(base.recipe, placed->recipe);
+  if (!lever.differs.empty()) changes.push_back(fmt::format("rank_order={}", to_text(placed->recipe.rank_order)));
+  lever.change = fmt::format("{}", fmt::join(changes, ", "));
+  lever.gains = fmt::format("ranks on other GPUs take {} per step instead of {}", print_time(there->time.step()),
+                            print_time(base.time.step()));
+  const Requirements& requirements = bench.scenario().requirements;
+  const bool rescued = judge_candidate(*there, requirements).feasible() && !judge_candidate(base, requirements).feasible();
+  if (rescued) lever.gains += ", and the recipe becomes feasible";
+  lever.costs = "nothing but the order in which processes take the GPUs";
+  lever.gain = rescued ? 1.0 : less;
+  return lever;
+}
+
 std::vector<Lever> rank_levers(Workbench& bench, const Training& training, const Candidate& base) {
   const Requirements& requirements = bench.scenario().requirements;
   const Verdict missing = judge_candidate(base, requirements);
@@ -208,6 +238,8 @@ std::vector<Lever> rank_levers(Workbench& bench, const Training& training, const
         fmt::format("step {}{}, memory {}", slower >= 0 ? "+" : "-", print_share(std::abs(slower)), signed_bytes(-1.0 * freed));
     levers.push_back(lever);
   }
+  if (const std::optional<Lever> placed = placed_better(bench, training, base); placed && missing.rule != "memory")
+    levers.push_back(*placed);
   add_outer_levers(bench, training, base, levers);
   std::stable_sort(levers.begin(), levers.end(), [](const Lever& a, const Lever& b) { return a.gain > b.gain; });
   return levers;

@@ -136,6 +136,7 @@ Outcome<PlanResult> plan(const Scenario& scenario, const RateSet& rates, const P
     result.ship.status = CandidateStatus::kShip;
     if (const std::optional<Lever> idle = idle_nodes(bench, training, result.ship.recipe.recompute, result.ship.time.step()))
       result.levers.push_back(*idle);
+    if (const std::optional<Lever> placed = placed_better(bench, training, result.ship)) result.levers.push_back(*placed);
     result.neighbours = explain_neighbours(bench, training, candidates, result.ship);
     for (Neighbour& neighbour : result.neighbours) {
       neighbour.candidate.status = CandidateStatus::kReject;

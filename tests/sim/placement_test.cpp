@@ -7,9 +7,11 @@
 #include "model/cluster/device_order.h"
 #include "model/cluster/import/import.h"
 #include "model/cluster/ring_order.h"
+#include "model/quantity/text.h"
 #include "sim/plan/link_loads.h"
 #include "sim/plan/placement_search.h"
 #include "sim/plan/placement_text.h"
+#include "sim/plan/plan.h"
 #include "sim/plan/workbench.h"
 #include "tests/shared_folder.h"
 #include "tests/sim/fixture.h"
@@ -241,6 +243,26 @@ TEST(Placement, AnOrderedClusterHasThePriceThatWasPromised) {
     Placement back = default_placement(there.recipe());
     EXPECT_EQ(device_orders(ordered, back), ordered.device_orders);
   }
+}
+
+/// Llama 3.2 1B at 8k on a cube mesh: the ring in the order of the numbers is not hidden, that of double links is.
+TEST(Placement, APlanNamesTheOrderThatMakesARecipeFeasible) {
+  const std::string head =
+      "model = \"llama-3.2-1b\"\n[training]\nsequence_length = \"8k\"\nglobal_batch = 4\nprecision = \"fp16\"\n"
+      "[search]\ntp = 1\ncp = 8\ncp_comm = \"p2p\"\n[recipe]\nrecompute = \"full\"\n";
+  const RateSet rates = RateSet::defaults();
+  const auto planned = [&](const std::string& order) {
+    return plan(read_scenario(head + "[cluster]\npreset = \"dgx1-v100\"\n" + order, "cube.toml").value(), rates, {}).value();
+  };
+  const PlanResult before = planned("");
+  EXPECT_FALSE(before.ships);
+  ASSERT_FALSE(before.levers.empty());
+  EXPECT_EQ(before.levers.front().change, "device_order=\"0,3,2,1,5,6,7,4\"");
+  EXPECT_THAT(before.levers.front().gains, HasSubstr("becomes feasible"));
+  const PlanResult after = planned("device_order = \"0,3,2,1,5,6,7,4\"\n");
+  ASSERT_TRUE(after.ships);
+  EXPECT_THAT(before.levers.front().gains, HasSubstr("take " + print_time(after.ship.time.step()) + " per step"));
+  for (const Lever& lever : after.levers) EXPECT_THAT(lever.change, testing::Not(HasSubstr("device_order")));
 }
 
 TEST(Placement, LargeRingsAreImprovedNotProved) {
