@@ -13,6 +13,7 @@
 #include "gui/results/sweep_dialog.h"
 #include "gui/view/export_view.h"
 #include "gui/view/study_view.h"
+#include "gui/window/key_dialog.h"
 #include "gui/window/layouts.h"
 #include "gui/window/main_window.h"
 
@@ -105,6 +106,9 @@ ScreenshotsDone write_screenshots(MainWindow& window, const QString& folder) {
     for (clock.start(); !sweep->is_estimated() && clock.elapsed() < kPatienceMs;) settle();
     album.add(*sweep, QStringLiteral("sweep") + suffix);
     sweep->hide();
+    KeyDialog keys(window.actions_table(), &window);
+    keys.show();
+    album.add(keys, QStringLiteral("keys") + suffix);
   }
   window.set_theme(ThemeChoice::kHighContrast);
   window.apply_layout(0);
