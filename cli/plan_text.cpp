@@ -52,13 +52,18 @@ bool any_other_policy(const PlanResult& result) {
   return std::any_of(result.candidates.begin(), result.candidates.end(), other_policy);
 }
 
+/// "zero1", "zero1/8" where groups of 8 ranks hold all states.
+std::string states(const Recipe& recipe) {
+  const std::string_view kind = name_of(recipe.state_sharding);
+  return shard_replicas(recipe) > 1 ? fmt::format("{}/{}", kind, recipe.state_shards) : std::string(kind);
+}
+
 void add_row(Table& table, const Candidate& c, Style style = Style::kPlain) {
   const Recipe& r = c.recipe;
   table.row({std::to_string(r.cp), std::to_string(r.tp), std::to_string(r.pp), std::to_string(r.dp), std::to_string(r.vpp),
-             std::to_string(r.micro_batch), strategy(r), to_text(r.recompute), std::string(name_of(r.state_sharding)),
-             print_bytes(c.memory.device), styled(std::string(name_of(c.verdict.fit)), style_of(c.verdict.fit)),
-             print_time(c.time.step()), fmt::format("{:.0f}", c.tokens_per_second_per_gpu), percent(c.mfu),
-             percent_of(c.time.exposed_cp, c.time.step()),
+             std::to_string(r.micro_batch), strategy(r), to_text(r.recompute), states(r), print_bytes(c.memory.device),
+             styled(std::string(name_of(c.verdict.fit)), style_of(c.verdict.fit)), print_time(c.time.step()),
+             fmt::format("{:.0f}", c.tokens_per_second_per_gpu), percent(c.mfu), percent_of(c.time.exposed_cp, c.time.step()),
              (c.status == CandidateStatus::kOk ? std::string() : std::string(name_of(c.status))) + (other_policy(c) ? " *" : "")},
             style);
 }

@@ -26,6 +26,7 @@ std::vector<AxisTraffic> traffic_of(const Recipe& recipe) {
   const std::vector<CollectiveKind> whole = {CollectiveKind::kAllReduce};
   std::vector<AxisTraffic> traffic = {{"tp", shapes.tp, recipe.sequence_parallel ? halves : whole},
                                       {"dp", shapes.dp, recipe.state_sharding == StateSharding::kNone ? whole : halves}};
+  traffic.push_back({"dp replicas", shapes.dp_replica, whole});
   if (recipe.cp_comm == CpComm::kAllGather) traffic.push_back({"cp", shapes.cp_ring, halves});
   if (recipe.cp_comm == CpComm::kA2a || recipe.cp_comm == CpComm::kA2aP2p)
     traffic.push_back({"cp", shapes.cp_inner, {CollectiveKind::kAllToAll}});

@@ -32,7 +32,8 @@ constexpr std::array kFields = {
     ResultField{"micro_batch", "Micro-batch", "", kRecipe, false, true, Better::kNeither,
                 "sequences per micro-batch and replica"},
     ResultField{"vpp", "Chunks", "", kRecipe, false, false, Better::kNeither, "model chunks on each stage"},
-    ResultField{"state_sharding", "State", "", kRecipe, true, false, Better::kNeither, "how the training state is shared"},
+    ResultField{"state_sharding", "State", "", kRecipe, true, false, Better::kNeither,
+                "how the training state is shared, / by how many ranks where not by all"},
     ResultField{"precision", "Precision", "", kRecipe, true, false, Better::kNeither, "number format of matrix products"},
     ResultField{"step", "Step", "s", kResult, false, true, Better::kLess, "time of one optimizer step"},
     ResultField{"step_high", "Step, upper", "s", kResult, false, false, Better::kLess, "upper end of the 90 % interval"},
@@ -47,6 +48,12 @@ constexpr std::array kFields = {
     ResultField{"hfu", "HFU", "%", kResult, false, false, Better::kMore, "with what is recomputed"},
     ResultField{"sigma", "Uncertainty", "%", kResult, false, false, Better::kLess, "one standard deviation of the step time"},
 };
+
+/// "zero3", "zero3 / 8" where groups of 8 ranks hold all states.
+QString states_of(const Recipe& recipe) {
+  const QString kind = text_of(name_of(recipe.state_sharding));
+  return shard_replicas(recipe) > 1 ? QStringLiteral("%1 / %2").arg(kind).arg(recipe.state_shards) : kind;
+}
 
 /// Figures of one candidate in the order of kFields; words through `word`.
 template <class Word>
@@ -66,7 +73,7 @@ std::array<double, kFields.size()> figures(const Candidate& c, RowVerdict verdic
           word(8, text_of(to_text(r.recompute))),
           static_cast<double>(r.micro_batch),
           static_cast<double>(r.vpp),
-          word(11, text_of(name_of(r.state_sharding))),
+          word(11, states_of(r)),
           word(12, text_of(name_of(r.precision))),
           step,
           c.step_high.value(),

@@ -4,6 +4,7 @@
 
 #include "gui/study/recipe_values.h"
 #include "gui/study/scenario_text.h"
+#include "model/cluster/group_network.h"
 #include "model/framework/rule_set.h"
 #include "model/quantity/text.h"
 #include "sim/plan/search_space.h"
@@ -15,6 +16,11 @@ namespace {
 constexpr std::int32_t kMostChunks = 12;  // as the search's own "auto"
 
 std::string word(std::int32_t value) { return std::to_string(value); }
+/// Data ranks that share one copy of the states; 0 stands for all.
+struct Shards {
+  std::int32_t count = 0;
+};
+std::string word(Shards value) { return value.count == 0 ? "all" : std::to_string(value.count); }
 std::string word(const Recompute& value) { return to_text(value); }
 template <class Choice>
 std::string word(Choice value) {
@@ -51,6 +57,13 @@ std::vector<SweepAxis> sweep_axes(const Scenario& scenario) {
   open.search = {};
   const Axes every = resolve_axes(open, *rules);
   const SearchSpace& asked = scenario.search;
+  // All, or what can lie inside one scale-up domain, where the framework has groups at all.
+  std::vector<Shards> groups = {{0}}, asked_groups;
+  if (!rules->partial_shardings.empty()) {
+    for (const std::int32_t count : divisors(domain_ranks(scenario.cluster), scenario.cluster.gpus() - 1))
+      groups.push_back({count});
+  }
+  for (const std::int32_t count : asked.state_shards) asked_groups.push_back({count});
   return {axis_of("tp", "TP", every.tp, asked.tp),
           axis_of("cp", "CP", every.cp, asked.cp),
           axis_of("pp", "PP", every.pp, asked.pp),
@@ -59,7 +72,8 @@ std::vector<SweepAxis> sweep_axes(const Scenario& scenario) {
           axis_of("cp_comm", "CP exchange", every.cp_comm, asked.cp_comm),
           axis_of("shard_layout", "Sequence cut", every.shard_layout, asked.shard_layout),
           axis_of("recompute", "Recompute", every.recompute, asked.recompute),
-          axis_of("state_sharding", "State sharding", every.state_sharding, asked.state_sharding)};
+          axis_of("state_sharding", "State sharding", every.state_sharding, asked.state_sharding),
+          axis_of("state_shards", "State shards", groups, asked_groups)};
 }
 
 std::vector<SweepAxis> held_axes(std::vector<SweepAxis> axes, const Locks& locks, const Recipe& recipe) {

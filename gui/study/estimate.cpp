@@ -156,6 +156,7 @@ std::string parameter_of(const Problem& problem) {
       {"recipe.double_ring", "window"},
       {"recipe.cp_comm", "cp_comm"},
       {"recipe.shard", "shard_layout"},
+      {"recipe.state_shards", "state_shards"},
       {"recipe.state", "state_sharding"},
       {"recipe.zero", "state_sharding"},
       {"recipe.precision", "precision"},

@@ -45,6 +45,8 @@ constexpr std::array kParameters = {
     Parameter{"micro_batch", "Micro-batch", "Memory", kCount, "sequences", "Sequences per micro-batch and replica.", true},
     Parameter{"state_sharding", "State sharding", "Memory", kChoice, "",
               "ZeRO: how optimizer, gradients and weights are shared over DP and CP.", true},
+    Parameter{"state_shards", "State shards", "Memory", kChoice, "",
+              "Ranks of DP × CP that share one copy of the states (HSDP); gradients are summed over the copies.", true},
     Parameter{"precision", "Precision", "Memory", kChoice, "", "Number format of matrix products.", true},
     Parameter{"vpp", "Chunks per stage", "Schedule", kCount, "chunks", "Interleaved pipeline: model chunks on each stage.", true},
     Parameter{"stage_layout", "Stage layout", "Schedule", kChoice, "", "How layers are spread over stages.", false},
@@ -267,6 +269,17 @@ std::vector<std::string> values_along(const Design& design, std::string_view key
     std::set<std::int64_t> values = divisors_of(gpus);
     std::erase_if(values, [&](std::int64_t v) { return v > scenario.model.layers; });
     return numbers(values);
+  }
+  if (key == "state_shards") {
+    const Recipe& r = design.recipe;
+    const std::int64_t ranks = std::int64_t{r.dp} * r.cp;
+    std::set<std::int64_t> values = divisors_of(ranks);
+    values.erase(ranks);
+    if (r.state_shards > 0 && r.state_shards != ranks) values.insert(r.state_shards);
+    std::vector<std::string> text = as_text(near(std::move(values), shard_ranks(r)));
+    if (text.size() == kMostValues) text.erase(text.begin());
+    text.emplace_back("all");
+    return text;
   }
   if (key == "a2a_degree" || key == "window") return numbers(divisors_of(design.recipe.cp));
   if (key == "nodes") return numbers(powers(1, std::max<std::int64_t>(64, scenario.cluster.nodes * 4)));

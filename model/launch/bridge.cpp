@@ -39,6 +39,7 @@ constexpr NamePair kNames[] = {
     {"--use-distributed-optimizer", "ddp.use_distributed_optimizer"},
     {"--overlap-grad-reduce", "ddp.overlap_grad_reduce"},
     {"--overlap-param-gather", "ddp.overlap_param_gather"},
+    {"--num-distributed-optimizer-instances", "ddp.num_distributed_optimizer_instances"},
     {"--use-megatron-fsdp", "ddp.use_megatron_fsdp"},
     {"--data-parallel-sharding-strategy", "ddp.data_parallel_sharding_strategy"},
     {"--ckpt-format", "checkpoint.ckpt_format"},

@@ -38,6 +38,12 @@ Outcome<Launch> write_deepspeed(const LaunchCase& what) {
         "plan with tp=1");
   }
   const int stage = static_cast<int>(recipe.state_sharding);
+  if (stage > 0 && shard_replicas(recipe) > 1) {
+    out.cannot("state_shards", std::to_string(recipe.state_shards),
+               "MiCS groups come from another partitioner (zero.MiCS_Init) and were not read beside sequence ranks; "
+               "zero_hpz_partition_size groups a second copy of the parameters only",
+               "plan with state_shards=all");
+  }
   out.launch.arguments.push_back({"UlyssesSPAttentionHF.register_with_transformers(sequence_parallel_size=)",
                                   {std::to_string(recipe.cp)},
                                   "cp",
@@ -116,6 +122,12 @@ Outcome<LaunchReading> read_deepspeed(const Settings& settings, std::optional<st
                "write 0, 1, 2 or 3");
   } else {
     recipe.state_sharding = static_cast<StateSharding>(stage);
+  }
+  for (const char* groups : {"zero_optimization.mics_shard_size", "zero_optimization.zero_hpz_partition_size"}) {
+    if (in.number(groups, 1) > 1) {
+      in.problem("launch.state_shards", groups,
+                 "shards in smaller groups than all data ranks: DeepSpeed's groups are not modelled", "leave it out");
+    }
   }
   const bool overlap = in.flag("zero_optimization.overlap_comm", stage == 3);
   if (stage > 0) {

@@ -259,6 +259,27 @@ void read_states(Taker& in, Recipe& recipe) {
   if (recipe.state_sharding != StateSharding::kNone) recipe.overlap_param_gather = gather;
 }
 
+/// After dp is known: so many instances share dp x cp.
+void read_instances(Taker& in, Recipe& recipe) {
+  const std::int64_t instances = in.number("--num-distributed-optimizer-instances", 1);
+  const std::int64_t ranks = std::int64_t{recipe.dp} * recipe.cp;
+  if (instances <= 1 || !in.problems.empty()) return;
+  if (fully_sharded(recipe)) {
+    in.problem("launch.instances", "--num-distributed-optimizer-instances",
+               "how Megatron-FSDP reduces over replicas of its shards was not read",
+               "leave it out, or use the distributed optimizer");
+  } else if (recipe.state_sharding == StateSharding::kNone) {
+    in.problem("launch.ignored_option", "--num-distributed-optimizer-instances",
+               "has no effect without --use-distributed-optimizer", "add it, or leave the instances out");
+  } else if (ranks % instances != 0) {
+    in.problem("launch.instances", "--num-distributed-optimizer-instances",
+               fmt::format("{} instances do not divide dp {} x cp {}", instances, recipe.dp, recipe.cp),
+               "change it so that it divides");
+  } else {
+    recipe.state_shards = static_cast<std::int32_t>(ranks / instances);
+  }
+}
+
 void read_tensor(Taker& in, Recipe& recipe, Problems& notes) {
   const bool sequence = in.flag("--sequence-parallel");
   if (recipe.tp > 1) {
@@ -334,6 +355,7 @@ Outcome<LaunchReading> read_megatron(const Settings& settings, std::optional<std
   reading.global_batch = in.number("--global-batch-size");
   reading.world = launched_world(in);
   resolve_dp(recipe, reading.world, gpus, in);
+  read_instances(in, recipe);
   if (!reading.world) reading.world = gpus;
   check_environment(in, recipe, reading.notes);
   if (in.problems.empty() && reading.global_batch &&

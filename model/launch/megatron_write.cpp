@@ -143,6 +143,18 @@ void write_precision(Writer& out, const LaunchCase& what) {
   }
 }
 
+void write_instances(Writer& out, const Recipe& recipe) {
+  if (!check_state_shards(out, recipe) || shard_replicas(recipe) == 1) return;
+  if (fully_sharded(recipe)) {
+    out.cannot("state_shards", std::to_string(recipe.state_shards),
+               "how Megatron-FSDP reduces over replicas of its shards was not read", "plan with state_sharding=zero1");
+    return;
+  }
+  out.number("--num-distributed-optimizer-instances", shard_replicas(recipe), "state_shards",
+             fmt::format("each instance holds the states on {} of dp x cp = {} ranks", shard_ranks(recipe),
+                         shard_ranks(recipe) * shard_replicas(recipe)));
+}
+
 void write_states(Writer& out, const Recipe& recipe) {
   if (fully_sharded(recipe)) {
     const bool parameters = recipe.state_sharding == StateSharding::kZero3;
@@ -155,6 +167,7 @@ void write_states(Writer& out, const Recipe& recipe) {
   }
   if (recipe.state_sharding != StateSharding::kNone) {
     out.add("--use-distributed-optimizer", {}, "state_sharding", "optimizer states sharded over dp x cp");
+    write_instances(out, recipe);
   }
   if (recipe.overlap_grad_reduce) {
     out.add("--overlap-grad-reduce", {}, "overlap_grad_reduce", "gradient buckets are reduced during backward");

@@ -50,10 +50,21 @@ void write_data(Writer& out, const Recipe& recipe) {
   const char* replicate = "parallelism.data_parallel_replicate_degree";
   const char* shard = "parallelism.data_parallel_shard_degree";
   const bool replicated = recipe.state_sharding == StateSharding::kNone && recipe.cp == 1 && recipe.dp > 1;
-  out.number(replicate, replicated ? recipe.dp : 1, "state_sharding",
-             replicated ? "whole states on every data rank" : "no replicas");
-  out.number(shard, replicated ? 1 : recipe.dp, "dp",
-             "said, not -1: the product of all degrees is checked against the job's size");
+  const std::int64_t replicas = check_state_shards(out, recipe) ? shard_replicas(recipe) : 1;
+  if (!replicated && replicas > 1) {
+    if (shard_ranks(recipe) % recipe.cp != 0) {
+      out.cannot("state_shards", std::to_string(recipe.state_shards), "a shard group is data_parallel_shard_degree x cp",
+                 "plan with a multiple of cp");
+    }
+    out.number(replicate, replicas, "state_shards", "groups that hold all states, each a copy of the others");
+    out.number(shard, recipe.dp / replicas, "state_shards",
+               fmt::format("x cp = {} ranks that share one copy of the states", shard_ranks(recipe)));
+  } else {
+    out.number(replicate, replicated ? recipe.dp : 1, "state_sharding",
+               replicated ? "whole states on every data rank" : "no replicas");
+    out.number(shard, replicated ? 1 : recipe.dp, "dp",
+               "said, not -1: the product of all degrees is checked against the job's size");
+  }
   if (recipe.state_sharding == StateSharding::kZero2) {
     out.add("parallelism.fsdp_reshard_after_forward", {"never"}, "state_sharding", "parameters stay gathered after forward");
   } else if (recipe.state_sharding == StateSharding::kZero3) {
@@ -166,12 +177,6 @@ void read_data(Taker& in, Recipe& recipe, std::optional<std::int64_t> world) {
     }
     shard = std::max<std::int64_t>(1, *world / others);
   }
-  if (replicate > 1 && shard > 1) {
-    in.problem("launch.state_sharding", "",
-               fmt::format("{} replicas of {} shards: a recipe is sharded over all of dp or not at all", replicate, shard),
-               "set one of the two data degrees to 1");
-    return;
-  }
   if (shard > kMaxDegree || replicate * shard > kMaxDegree) {
     in.problem("launch.not_a_degree", "", "a data degree is too large", "check data_parallel_shard_degree");
     return;
@@ -183,7 +188,9 @@ void read_data(Taker& in, Recipe& recipe, std::optional<std::int64_t> world) {
                            recipe.dp, recipe.world(), *world),
                "change a degree so that the product is the number of processes");
   }
-  recipe.state_sharding = replicate > 1 && recipe.cp == 1                                 ? StateSharding::kNone
+  const bool whole = replicate > 1 && shard == 1 && recipe.cp == 1;  // plain data parallelism
+  if (replicate > 1 && !whole) recipe.state_shards = static_cast<std::int32_t>(shard * recipe.cp);
+  recipe.state_sharding = whole                                                           ? StateSharding::kNone
                           : reshard == "never" || (reshard == "default" && recipe.pp > 1) ? StateSharding::kZero2
                                                                                           : StateSharding::kZero3;
 }

@@ -89,6 +89,15 @@ bool check_framework(Writer& writer, const Recipe& recipe) {
   return false;
 }
 
+bool check_state_shards(Writer& writer, const Recipe& recipe) {
+  const std::int64_t ranks = std::int64_t{recipe.dp} * recipe.cp;
+  if (ranks % shard_ranks(recipe) == 0) return true;
+  writer.refuse("launch.state_shards", "state_shards",
+                fmt::format("groups of {} do not divide dp {} x cp {}", recipe.state_shards, recipe.dp, recipe.cp),
+                "change state_shards, dp or cp");
+  return false;
+}
+
 void add_torchrun(Writer& writer, const LaunchCase& what) {
   std::int64_t each = std::max<std::int32_t>(1, what.gpus_per_node);
   while (what.recipe.world() % each != 0) --each;

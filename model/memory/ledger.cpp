@@ -23,7 +23,8 @@ double communicators(const Recipe& recipe) {
   }
   if (recipe.dp > 1) count += 1.0;
   if (recipe.dp > 1 && recipe.cp > 1) count += 1.0;
-  if (recipe.pp > 1) count += 2.0;  // a neighbour on each side
+  if (recipe.state_sharding != StateSharding::kNone && shard_replicas(recipe) > 1) count += 1.0;  // over the replicas
+  if (recipe.pp > 1) count += 2.0;                                                                // a neighbour on each side
   return count;
 }
 

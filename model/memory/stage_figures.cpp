@@ -146,7 +146,7 @@ RecipeFigures recipe_figures(const MemoryCase& at) {
   f.dp = recipe.dp;
   f.vpp = recipe.vpp;
   f.sp = recipe.sequence_parallel ? f.tp : 1.0;
-  f.state_shards = f.dp * f.cp;
+  f.state_shards = static_cast<double>(shard_ranks(recipe));
   f.micro_batches = std::max<double>(1.0, std::floor(static_cast<double>(at.training.global_batch) / (f.dp * f.micro_batch)));
   f.gated = model.gated();
   f.layer_norm = model.norm == Norm::kLayer;
@@ -161,7 +161,7 @@ RecipeFigures recipe_figures(const MemoryCase& at) {
     if (recipe.precision == Precision::kFp8Delayed) f.fp8_attention_output = 1.0;
   }
   if (at.rules.grad_buffer_padding && recipe.state_sharding != StateSharding::kNone) {
-    f.padding_unit = static_cast<double>(std::lcm(std::int64_t{recipe.dp} * recipe.cp, std::int64_t{128}));
+    f.padding_unit = static_cast<double>(std::lcm(shard_ranks(recipe), std::int64_t{128}));
   }
   set_state_bytes(at, f);
   set_parameters(at, f);

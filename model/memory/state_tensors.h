@@ -121,6 +121,13 @@ void unsharded_tensors(const StageFigures& f, bool backward, Sink& sink) {
     sink({kHere, "fsdp.unit_gradients", "2*P_unit", "cp_model B.5"}, 2.0 * unit);
     sink({kHere, "fsdp.reduce_scatter_inputs", "2*zero3_reduce_bytes*P_unit: this unit's and the previous one's", "cp_model B.5"},
          2.0 * rules.zero3_reduce_bytes * unit);
+    if (shard_replicas(f.recipe) > 1 && at.micro_batches > 1.0) {
+      // The first micro-batch's are the gradient shards themselves. Later ones stay beside them to the end of backward; while
+      // activations are most, at the first layer of backward, it is one unit's.
+      sink(
+          {kHere, "fsdp.all_reduce_input", "zero3_reduce_bytes*P_unit/D when gradients accumulate over replicas", "cp_model B.5"},
+          rules.zero3_reduce_bytes * unit / at.state_shards);
+    }
   }
 }
 

@@ -1,8 +1,8 @@
 // Legality of states and numbers: state sharding, overlap of TP, precision on this GPU. Private to legality.cpp.
 #pragma once
 
+#include "model/recipe/data_ranks.h"
 #include "model/recipe/legality_text.h"
-#include "model/recipe/rank_grid.h"
 
 namespace cpfit::legality {
 
@@ -20,8 +20,7 @@ inline bool sharded_in_groups(const LegalityCase& at) {
 /// Groups of `shards` data ranks in rank order and the groups along the faster of cp and dp lie inside each other.
 inline bool shards_nest(const LegalityCase& at, std::int64_t shards) {
   if (at.rules.shard_groups_hold_cp) return shards % at.recipe.cp == 0;
-  const bool cp_first = at.recipe.cp > 1 && group_shape(at.recipe, Axis::kCp).stride <= group_shape(at.recipe, Axis::kDp).stride;
-  const std::int64_t fast = cp_first ? at.recipe.cp : at.recipe.dp;
+  const std::int64_t fast = cp_before_dp(at.recipe) ? at.recipe.cp : at.recipe.dp;
   return shards % fast == 0 || fast % shards == 0;
 }
 

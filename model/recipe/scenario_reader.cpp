@@ -275,6 +275,7 @@ constexpr Home kHomes[] = {
     {"window", "search"},
     {"recompute", "search"},
     {"state_sharding", "search"},
+    {"state_shards", "search"},
     {"shard_layout", "search"},
     {"stage_layout", "search"},
     {"sequence_parallel", "search"},

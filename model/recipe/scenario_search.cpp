@@ -13,6 +13,15 @@ std::vector<std::int32_t> degrees(Section& section, std::string_view key) {
   });
 }
 
+/// Data ranks that share one copy of the states: counts, or "all" (0).
+std::vector<std::int32_t> shard_counts(Section& section, std::string_view key) {
+  return section.axis<std::int32_t>(key, [&](const toml::node& node, const std::string& name) -> std::optional<std::int32_t> {
+    if (node.value<std::string_view>() == "all") return 0;
+    const std::optional<std::int64_t> value = whole_number(node, name, 1, kMaxDegree, section.reading());
+    return value ? std::optional(static_cast<std::int32_t>(*value)) : std::nullopt;
+  });
+}
+
 /// An axis of words, each read by `parse(std::string_view) -> Outcome<T>`.
 template <class T, class Parse>
 std::vector<T> words(Section& section, std::string_view key, Parse parse) {
@@ -69,6 +78,7 @@ SearchSpace read_search(const toml::table& table, Reading& reading) {
   search.window = degrees(section, "window");
   search.recompute = words<Recompute>(section, "recompute", parse_recompute);
   search.state_sharding = choices<StateSharding>(section, "state_sharding");
+  search.state_shards = shard_counts(section, "state_shards");
   search.shard_layout = choices<ShardLayout>(section, "shard_layout");
   search.stage_layout = words<StageLayout>(section, "stage_layout", parse_stage_layout);
   if (const toml::node* node = section.node("sequence_parallel"); node != nullptr && node->value<std::string>() != "auto") {
@@ -148,6 +158,7 @@ void take_singles(const SearchSpace& search, Recipe& base) {
   take_single(search.window, base.window);
   take_single(search.recompute, base.recompute);
   take_single(search.state_sharding, base.state_sharding);
+  take_single(search.state_shards, base.state_shards);
   take_single(search.shard_layout, base.shard_layout);
   take_single(search.stage_layout, base.stage_layout);
   if (search.sequence_parallel) base.sequence_parallel = *search.sequence_parallel;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/recipe/data_ranks.h"
+
 namespace cpfit::ask {
 
 MemoryVerdict fit_of(const FitCase& at, const Recipe& recipe, const ResolvedLayout& layout) {
@@ -44,6 +46,7 @@ std::optional<Recipe> with_cp(const Recipe& recipe, std::int32_t cp, std::int64_
   Recipe changed = recipe;
   changed.cp = cp;
   changed.dp = static_cast<std::int32_t>(gpus / used);
+  settle_state_shards(changed);
   if (changed.cp_comm == CpComm::kA2a) changed.a2a_degree = cp;
   if (changed.cp_comm == CpComm::kA2aP2p && (cp <= changed.a2a_degree || cp % changed.a2a_degree != 0)) {
     changed.cp_comm = CpComm::kP2p;  // no ring is left around the inner group, or it does not divide

@@ -137,11 +137,15 @@ std::vector<TensorMatch> single_allocations(const Architecture& model, const Tra
   const double weights = layers * (of(count.layer.sharded()) / tp + of(count.layer.replicated())) +
                          (whole_model && !model.tied_embeddings ? 2 : 1) * vocab * hidden / tp +
                          (whole_model ? of(count.final_norm) : 0.0);
-  const double shards = static_cast<double>(recipe.dp) * recipe.cp;
+  const double shards = static_cast<double>(shard_ranks(recipe));
   const bool whole = recipe.state_sharding == StateSharding::kNone;
   add("weights of the stage, 16 bits, one buffer", "2*P/(tp*pp)", 2 * weights);
   add("gradients of the stage, fp32, one buffer", "4*P/(tp*pp)", 4 * weights);
-  add("one fp32 optimizer state", whole ? "4*P/(tp*pp)" : "4*P/(tp*pp*dp*cp)", 4 * weights / (whole ? 1.0 : shards));
+  add("one fp32 optimizer state",
+      whole                        ? "4*P/(tp*pp)"
+      : shard_replicas(recipe) > 1 ? "4*P/(tp*pp*state_shards)"
+                                   : "4*P/(tp*pp*dp*cp)",
+      4 * weights / (whole ? 1.0 : shards));
   return all;
 }
 

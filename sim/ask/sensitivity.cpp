@@ -55,8 +55,9 @@ std::string why_without_effect(const Recipe& recipe, std::string_view key) {
       {" vpp stage_layout schedule overlap_p2p ", recipe.pp == 1, "pp is 1: there is one stage"},
       {" overlap_p2p ", recipe.vpp == 1, "vpp is 1: only the interleaved schedule overlaps its messages"},
       {" schedule ", recipe.vpp > 1, "vpp above 1 is the interleaved schedule"},
-      {" state_sharding overlap_grad_reduce overlap_param_gather ", shards == 1,
+      {" state_sharding state_shards overlap_grad_reduce overlap_param_gather ", shards == 1,
        "dp * cp is 1: no other rank shares states or gradients"},
+      {" state_shards ", recipe.state_sharding == StateSharding::kNone, "whole states: no rank shares them with another"},
       {" overlap_param_gather ", recipe.state_sharding == StateSharding::kNone, "whole states: nothing is gathered"},
       {" rank_order ", recipe.world() <= 1, "there is one rank"},
   };
@@ -75,6 +76,12 @@ std::vector<std::string> values_to_try(const Recipe& recipe, std::string_view ke
   if (key == "cp_comm") names(names_of<CpComm>());
   if (key == "shard_layout") names(names_of<ShardLayout>());
   if (key == "state_sharding") names(names_of<StateSharding>());
+  if (key == "state_shards") {
+    const std::int64_t shards = shard_ranks(recipe);
+    if (shards % 2 == 0) values.push_back(std::to_string(shards / 2));
+    if (shard_replicas(recipe) > 2 && shard_replicas(recipe) % 2 == 0) values.push_back(std::to_string(shards * 2));
+    values.emplace_back("all");
+  }
   if (key == "precision") names(names_of<Precision>());
   if (key == "schedule") names({"1f1b", "gpipe"});
   if (key == "recompute") names({"none", "selective", "full"});

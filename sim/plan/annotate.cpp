@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "model/quantity/text.h"
+#include "model/recipe/data_ranks.h"
 #include "sim/plan/explain.h"
 #include "sim/screen/layer_cost.h"
 
 namespace cpfit {
 
 bool is_policy_field(const std::string& field) {
-  static const char* const kFields[] = {"recompute", "micro_batch", "state_sharding", "precision"};
+  static const char* const kFields[] = {"recompute", "micro_batch", "state_sharding", "state_shards", "precision"};
   return std::any_of(std::begin(kFields), std::end(kFields), [&](const char* name) { return field == name; });
 }
 
@@ -49,6 +50,8 @@ void annotate(Workbench& bench, const Training& training, const std::optional<Ca
   twin.recompute = control->recipe.recompute;
   twin.micro_batch = control->recipe.micro_batch;
   twin.state_sharding = control->recipe.state_sharding;
+  twin.state_shards = control->recipe.state_shards;
+  settle_state_shards(twin);
   twin.precision = control->recipe.precision;
   const Outcome<Candidate> same_policy = bench.evaluate(training, twin);
   std::string changed;

@@ -43,6 +43,7 @@ Crossover find_crossover(Workbench& bench, const Candidate& ship, std::int64_t s
   Axes axes = resolve_axes(scenario, bench.rules());
   axes.recompute = {ship.recipe.recompute};
   axes.state_sharding = {ship.recipe.state_sharding};
+  axes.state_shards = {ship.recipe.state_shards};
   axes.micro_batch = {ship.recipe.micro_batch};
   axes.cp_comm = {ship.recipe.cp > 1 ? ship.recipe.cp_comm : axes.cp_comm.front()};
   axes.vpp = {1};
@@ -54,10 +55,11 @@ Crossover find_crossover(Workbench& bench, const Candidate& ship, std::int64_t s
   if (axes.cp.empty() || axes.cp.front() != 1) return crossover;  // the scenario leaves no CP=1 recipe to compare with
   bool compared = false;
   crossover.held_constant = fmt::format(
-      "{} GPUs, about {} tokens per step, recompute={}, micro_batch={}, state_sharding={}, precision={}; tp, pp, dp and cp "
+      "{} GPUs, about {} tokens per step, recompute={}, micro_batch={}, state_sharding={}{}, precision={}; tp, pp, dp and cp "
       "searched",
       scenario.cluster.gpus(), print_tokens(Tokens(scenario.training.global_batch * scenario.training.sequence.count())),
       name_of(ship.recipe.recompute.kind), ship.recipe.micro_batch, name_of(ship.recipe.state_sharding),
+      ship.recipe.state_shards > 0 ? fmt::format(", state_shards={}", ship.recipe.state_shards) : std::string(),
       name_of(ship.recipe.precision));
   const std::int64_t multiple = std::int64_t{2} * largest_cp * std::max<std::int64_t>(1, scenario.cluster.scale_up_domain);
   for (const std::int64_t length : length_ladder(shortest, longest, multiple, 4)) {

@@ -7,6 +7,7 @@
 
 #include "model/cluster/device_order.h"
 #include "model/quantity/text.h"
+#include "model/recipe/data_ranks.h"
 #include "sim/plan/explain.h"
 #include "sim/plan/lengths.h"
 #include "sim/plan/placed_study.h"
@@ -32,6 +33,7 @@ std::vector<Change> changes_of(const Workbench& bench, const Recipe& base) {
   const auto refill = [&](Recipe& recipe) {
     const std::int64_t used = std::int64_t{recipe.tp} * recipe.cp * recipe.pp;
     if (base.world() % used == 0) recipe.dp = static_cast<std::int32_t>(base.world() / used);
+    settle_state_shards(recipe);
   };
   for (const RecomputeKind kind : {RecomputeKind::kSelective, RecomputeKind::kFull}) {
     add(fmt::format("recompute={}", name_of(kind)), [&](Recipe& r) { r.recompute = {kind, 0}; });
@@ -40,6 +42,7 @@ std::vector<Change> changes_of(const Workbench& bench, const Recipe& base) {
   for (const StateSharding sharding : {StateSharding::kZero1, StateSharding::kZero2, StateSharding::kZero3}) {
     add(fmt::format("state_sharding={}", name_of(sharding)), [&](Recipe& r) { r.state_sharding = sharding; });
   }
+  if (shard_replicas(base) > 1) add("state_shards=all", [](Recipe& r) { r.state_shards = 0; });
   add(fmt::format("tp={}", base.tp * 2), [&](Recipe& r) {
     r.tp *= 2;
     r.sequence_parallel = true;

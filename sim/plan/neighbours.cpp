@@ -5,6 +5,7 @@
 #include <set>
 
 #include "model/quantity/text.h"
+#include "model/recipe/data_ranks.h"
 #include "sim/plan/explain.h"
 
 namespace cpfit {
@@ -61,6 +62,7 @@ std::vector<Recipe> axis_steps(const Recipe& ship) {
     recipe.cp = cp;
     recipe.pp = pp;
     recipe.dp = static_cast<std::int32_t>(ship.world() / used);
+    settle_state_shards(recipe);
     if (cp != ship.cp) {
       if (recipe.cp_comm == CpComm::kA2a) recipe.a2a_degree = cp;
       if (cp == 1) recipe.a2a_degree = recipe.window = 1;

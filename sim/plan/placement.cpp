@@ -225,12 +225,19 @@ class Pricing {
   [[nodiscard]] Seconds data_parallel() const {
     const double parameters = static_cast<double>(count_parameters(context_.model).total()) / recipe_.pp / recipe_.tp;
     const DpTraffic traffic = dp_traffic(parameters, context_.training, recipe_, context_.rules);
-    if (traffic.ranks <= 1) return {};
+    if (traffic.data_ranks() <= 1) return {};
     const double micro_batches =
         static_cast<double>(context_.training.global_batch) / (static_cast<double>(recipe_.dp) * recipe_.micro_batch);
-    const GroupNetwork group = price_members(context_.cluster, in_gpu_order(groups({Axis::kCp, Axis::kDp})), false);
-    const Seconds reduce = collective(group, traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter,
-                                      traffic.reduce_scatter);
+    // Groups that share one copy of the states are consecutive data ranks, their replicas as far apart as those are many.
+    const Groups all = groups({Axis::kCp, Axis::kDp});
+    const bool whole = traffic.replicas <= 1;
+    const GroupNetwork group = price_members(context_.cluster, in_gpu_order(whole ? all : cut(all, traffic.ranks, 1)), false);
+    Seconds reduce = collective(group, traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter,
+                                traffic.reduce_scatter);
+    if (!whole) {
+      const Groups replicas = in_gpu_order(cut(all, traffic.replicas, traffic.ranks));
+      reduce += collective(price_members(context_.cluster, replicas, false), CollectiveKind::kAllReduce, traffic.replica_reduce);
+    }
     const Seconds gather = collective(group, CollectiveKind::kAllGather, traffic.all_gather);
     if (traffic.gathers_per_micro_batch > 0) return (gather * traffic.gathers_per_micro_batch + reduce) * (1.0 / stage_layers());
     return (gather + reduce) * (1.0 / (stage_layers() * micro_batches));

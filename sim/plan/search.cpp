@@ -37,7 +37,9 @@ Family enumerate(const Workbench& bench, const Training& training, const Axes& a
 void prepare(Workbench& bench, LayoutCache& layouts, Family& family) {
   for (const Recipe& recipe : family.recipes) {
     family.layouts.push_back(layouts.prepare(recipe));
-    const bool new_groups = &recipe == &family.recipes.front() || (&recipe)[-1].pp != recipe.pp || (&recipe)[-1].dp != recipe.dp;
+    const Recipe* before = &recipe == &family.recipes.front() ? nullptr : &recipe - 1;
+    const bool new_groups = before == nullptr || before->pp != recipe.pp || before->dp != recipe.dp ||
+                            before->state_shards != recipe.state_shards || before->state_sharding != recipe.state_sharding;
     if (new_groups) bench.prepare(recipe);
   }
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/cluster/group_network.h"
+#include "model/recipe/data_ranks.h"
 #include "model/recipe/stage_layout.h"
 
 namespace cpfit {
@@ -52,6 +54,26 @@ std::vector<StateSharding> shardings_for(const Scenario& scenario, const Axes& a
   if (std::int64_t{recipe.dp} * recipe.cp > 1) return axes.state_sharding;
   const bool offered = contains(axes.state_sharding, scenario.base.state_sharding);
   return {offered ? scenario.base.state_sharding : axes.state_sharding.front()};
+}
+
+/// Ranks that share one copy of the states to try: those asked for, else all, and where their group leaves the scale-up domain as
+/// many as fill one (gathers stay inside it, one sum of the rank's own part leaves), where the framework has that.
+std::vector<std::int32_t> shards_for(const Scenario& scenario, const RuleSet& rules, const Axes& axes, const Recipe& recipe) {
+  const std::int64_t ranks = std::int64_t{recipe.dp} * recipe.cp;
+  if (recipe.state_sharding == StateSharding::kNone || ranks == 1) return {0};
+  std::vector<std::int32_t> shards;
+  for (const std::int32_t asked : axes.state_shards) {
+    const std::int32_t value = asked == ranks ? 0 : asked;
+    if (!contains(shards, value)) shards.push_back(value);
+  }
+  if (!shards.empty()) return shards;
+  shards = {0};
+  if (!contains(rules.partial_shardings, recipe.state_sharding)) return shards;
+  const std::int64_t domain = domain_ranks(scenario.cluster);
+  const GroupShape first = group_shape(recipe, cp_before_dp(recipe) ? Axis::kCp : Axis::kDp);
+  const std::int64_t inside = domain % first.stride == 0 ? domain / first.stride : 0;  // of neighbours
+  if (inside > 1 && inside < ranks && ranks % inside == 0) shards.push_back(static_cast<std::int32_t>(inside));
+  return shards;
 }
 
 void add_strategies(const Scenario& scenario, const Axes& axes, const Recipe& recipe, std::vector<Recipe>& out) {
@@ -105,6 +127,7 @@ Axes resolve_axes(const Scenario& scenario, const RuleSet& rules) {
   if (axes.recompute.empty())
     axes.recompute = {{RecomputeKind::kNone, 0}, {RecomputeKind::kSelective, 0}, {RecomputeKind::kFull, 0}};
   axes.state_sharding = !search.state_sharding.empty() ? search.state_sharding : rules.state_shardings;
+  axes.state_shards = search.state_shards;
   axes.cp_comm = !search.cp_comm.empty() ? search.cp_comm : rules.cp_comms;
   axes.shard_layout = !search.shard_layout.empty() ? search.shard_layout : rules.shard_layouts;
   return axes;
@@ -164,7 +187,10 @@ void for_each_completion(const Scenario& scenario, const RuleSet& rules, const A
           recipe.recompute = recompute;
           for (const StateSharding sharding : shardings_for(scenario, axes, recipe)) {
             recipe.state_sharding = sharding;
-            visit(recipe);
+            for (const std::int32_t shards : shards_for(scenario, rules, axes, recipe)) {
+              recipe.state_shards = shards;
+              visit(recipe);
+            }
           }
         }
       }

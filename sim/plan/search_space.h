@@ -15,6 +15,7 @@ struct Axes {
   std::vector<std::int32_t> tp, cp, pp, micro_batch, vpp;
   std::vector<Recompute> recompute;
   std::vector<StateSharding> state_sharding;
+  std::vector<std::int32_t> state_shards;  // 0: all data ranks; empty: all, and as many as fill a scale-up domain
   std::vector<CpComm> cp_comm;
   std::vector<ShardLayout> shard_layout;
 };

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "model/recipe/axis_fields.h"
+#include "model/recipe/data_ranks.h"
 #include "model/recipe/rank_grid.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/traffic/cp_traffic.h"
@@ -46,10 +47,11 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
   const double leaving = cp.inner > 1 ? static_cast<double>(cp.inner - 1) / cp.inner : 0.0;
   const double ring_forward = cp_forward - cp.forward.exchange.value() * leaving * layer_runs;
   const double ring_backward = cp_backward - cp.backward.exchange.value() * leaving * layer_runs;
-  const double members = static_cast<double>(dp.ranks);
+  const double members = static_cast<double>(dp.ranks), copies = static_cast<double>(dp.replicas);
   const double dp_bytes =
       dp.ranks > 1 ? (dp.reduce_scatter.value() * (dp.all_reduce ? 2.0 : 1.0) + dp.all_gather.value()) * (members - 1) / members
                    : 0.0;
+  const double replica_bytes = 2.0 * dp.replica_reduce.value() * (copies - 1) / copies;
 
   const auto send = [&](std::int64_t from, std::int64_t to, Axis axis, double bytes) {
     if (bytes > 0.0 && from != to) visit({from, to, axis, bytes});
@@ -77,7 +79,12 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
       send(rank, along(recipe, at, Axis::kPp, recipe.pp, 1), Axis::kPp, hidden_message * micro_batches * recipe.vpp);
     if (at.pp > 0)
       send(rank, along(recipe, at, Axis::kPp, recipe.pp, -1), Axis::kPp, hidden_message * micro_batches * recipe.vpp);
-    if (dp.ranks > 1) {
+    if (dp.replicas > 1) {
+      // A ring of consecutive data ranks holds the states, and one of their counterparts in all such groups sums over replicas.
+      const std::int64_t place = data_place(recipe, at), first = place / dp.ranks * dp.ranks;
+      send(rank, rank_of(recipe, at_data_place(recipe, at, first + (place - first + 1) % dp.ranks)), Axis::kDp, dp_bytes);
+      send(rank, rank_of(recipe, at_data_place(recipe, at, (place + dp.ranks) % dp.data_ranks())), Axis::kDp, replica_bytes);
+    } else if (dp.ranks > 1) {
       // The ring over dp*cp: along cp first, then on to the next dp rank.
       Coordinate next = at;
       next.cp = (at.cp + 1) % recipe.cp;

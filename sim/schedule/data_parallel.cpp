@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "model/recipe/data_ranks.h"
 #include "model/recipe/pipeline_order.h"
 #include "sim/screen/layer_cost.h"
 
@@ -29,10 +31,10 @@ DataParallel::DataParallel(const ScreenContext& context, const Recipe& recipe, c
       updated_(earlier_) {
   layer_parameters_ = parameters_on_stage(context, recipe, count_, 1.0, false, false);
   const DpTraffic traffic = dp_traffic(layer_parameters_, context.training, recipe, context.rules);
-  traffic_ranks_ = traffic.ranks;
+  data_ranks_ = traffic.data_ranks();
   if (traffic.reduce_scatter.value() > 0.0) {
-    layers_per_bucket_ = std::max(
-        1, static_cast<std::int32_t>(std::lround(gradient_bucket(context.rules, traffic.ranks) / traffic.reduce_scatter)));
+    layers_per_bucket_ =
+        std::max(1, static_cast<std::int32_t>(std::lround(gradient_bucket(context.rules, data_ranks_) / traffic.reduce_scatter)));
   }
 }
 
@@ -46,36 +48,64 @@ double DataParallel::chunk_parameters(std::int32_t stage, std::int32_t chunk) co
                              stage == recipe_.pp - 1 && chunk == recipe_.vpp - 1);
 }
 
-std::vector<std::vector<std::int32_t>> DataParallel::groups(std::int32_t stage) const {
+std::vector<std::vector<std::int32_t>> DataParallel::groups(std::int32_t stage, bool replicas) const {
+  const std::int64_t shards = recipe_.state_sharding == StateSharding::kNone ? data_ranks_ : shard_ranks(recipe_);
   std::vector<std::vector<std::int32_t>> all;
   for (std::int32_t t = 0; t < writer_.ranks().tp(); ++t) {
-    std::vector<std::int32_t>& group = all.emplace_back();
+    std::map<std::int64_t, std::vector<std::int32_t>> by_number;
     for (std::int32_t d = 0; d < writer_.ranks().dp(); ++d) {
-      for (const std::int32_t rank : layers_.context_group(stage, t, d)) group.push_back(rank);
+      for (const std::int32_t rank : layers_.context_group(stage, t, d)) {
+        const std::int64_t place = data_place(recipe_, writer_.ranks().coordinate(rank));
+        by_number[replicas ? place % shards : place / shards].push_back(rank);
+      }
     }
+    for (auto& [number, ranks] : by_number) all.push_back(std::move(ranks));
   }
   return all;
 }
 
-std::vector<ActivityId> DataParallel::reduce(std::int32_t stage, double parameters, const Place& at) {
-  std::vector<ActivityId> posted;
-  if (!active() || parameters <= 0.0) return posted;
+void DataParallel::reduce(std::int32_t stage, double parameters, const Place& at) {
+  if (!active() || parameters <= 0.0) return;
   const DpTraffic traffic = dp_traffic(parameters, context_.training, recipe_, context_.rules);
-  const CollectiveKind kind = traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter;
-  const engine::TagId tag = writer_.tag("reduce gradients", Work::kCollective, at, TrafficAxis::kDp);
-  for (const std::vector<std::int32_t>& group : groups(stage)) {
-    const Transfer transfer =
-        writer_.network().collective(kind, group_shapes(recipe_).dp, group, traffic.reduce_scatter, traffic.ranks);
-    const ActivityId id = writer_.collective(group, LaneKind::kDpReduce, tag, transfer, at);
-    for (const std::int32_t rank : group) posted_[static_cast<std::size_t>(rank)] = {id};  // one stream: the last ends last
-    posted.push_back(id);
+  std::vector<ActivityId> scattered(posted_.size(), kNone);
+  if (traffic.ranks > 1) {
+    const CollectiveKind kind = traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter;
+    const engine::TagId tag = writer_.tag("reduce gradients", Work::kCollective, at, TrafficAxis::kDp);
+    for (const std::vector<std::int32_t>& group : groups(stage)) {
+      const Transfer transfer =
+          writer_.network().collective(kind, group_shapes(recipe_).dp, group, traffic.reduce_scatter, traffic.ranks);
+      const ActivityId id = writer_.collective(group, LaneKind::kDpReduce, tag, transfer, at);
+      for (const std::int32_t rank : group) {
+        scattered[static_cast<std::size_t>(rank)] = id;
+        posted_[static_cast<std::size_t>(rank)] = {id};  // one stream: the last ends last
+      }
+    }
   }
-  return posted;
+  if (traffic.replicas > 1) reduce_replicas(stage, traffic, scattered, at);
+}
+
+/// Megatron runs it behind its scatter on the same stream, so that the next bucket's scatter waits for both
+/// (param_and_grad_buffer.py, start_grad_sync); FSDP has a stream for it.
+void DataParallel::reduce_replicas(std::int32_t stage, const DpTraffic& traffic, const std::vector<ActivityId>& scattered,
+                                   const Place& at) {
+  const LaneKind kind = context_.rules.replica_reduce_stream ? LaneKind::kDpReplica : LaneKind::kDpReduce;
+  const engine::TagId tag = writer_.tag("reduce over replicas", Work::kCollective, at, TrafficAxis::kDp);
+  for (const std::vector<std::int32_t>& group : groups(stage, true)) {
+    const Transfer transfer = writer_.network().collective(CollectiveKind::kAllReduce, group_shapes(recipe_).dp_replica, group,
+                                                           traffic.replica_reduce, traffic.replicas);
+    const ActivityId id =
+        traffic.ranks > 1 ? writer_.posted(group, kind, tag, transfer, at) : writer_.collective(group, kind, tag, transfer, at);
+    for (const std::int32_t rank : group) {
+      const ActivityId scatter = scattered[static_cast<std::size_t>(rank)];
+      if (scatter != kNone) writer_.program().wait(id, writer_.lane(rank, kind), scatter);
+      posted_[static_cast<std::size_t>(rank)] = {id};
+    }
+  }
 }
 
 void DataParallel::gather(std::int32_t stage, double parameters, const Place& at, const std::vector<ActivityId>& after) {
   const DpTraffic traffic = dp_traffic(parameters, context_.training, recipe_, context_.rules);
-  if (!active() || traffic.all_gather.value() <= 0.0) return;
+  if (traffic.ranks <= 1 || traffic.all_gather.value() <= 0.0) return;
   const engine::TagId tag = writer_.tag("gather parameters", Work::kCollective, at, TrafficAxis::kDp);
   for (const std::vector<std::int32_t>& group : groups(stage)) {
     const Transfer transfer = writer_.network().collective(CollectiveKind::kAllGather, group_shapes(recipe_).dp, group,
@@ -134,13 +164,13 @@ void DataParallel::before_backward(std::int32_t stage, const Place& at) {
 
 void DataParallel::after_backward(std::int32_t stage, const Place& at, std::int32_t micro_batches) {
   if (sharded()) {
-    (void)reduce(stage, layer_parameters_, at);
+    reduce(stage, layer_parameters_, at);
     return;
   }
   if (at.micro_batch != micro_batches - 1 || !recipe_.overlap_grad_reduce || !many_buckets(stage, at.chunk)) return;
   const auto p = static_cast<std::size_t>(stage);
   if (++in_bucket_[p] < layers_per_bucket_) return;
-  (void)reduce(stage, layers_per_bucket_ * layer_parameters_, at);
+  reduce(stage, layers_per_bucket_ * layer_parameters_, at);
   in_bucket_[p] = 0;
 }
 
@@ -155,7 +185,7 @@ void DataParallel::after_chunk(std::int32_t stage, const Place& at, std::int32_t
   const double layers = layout_.layers_of_chunk[chunk_index(recipe_, stage, at.chunk)];
   // Counted by the stage's layers, not by those written: folded ones have been reduced as well.
   const double done = sharded() ? layers : many_buckets(stage, at.chunk) ? layers - in_bucket_[p] : 0.0;
-  (void)reduce(stage, chunk_parameters(stage, at.chunk) - done * layer_parameters_, at);
+  reduce(stage, chunk_parameters(stage, at.chunk) - done * layer_parameters_, at);
   in_bucket_[p] = 0;
 }
 
@@ -165,7 +195,7 @@ void DataParallel::end_step(std::int32_t stage) {
   if (!recipe_.overlap_grad_reduce && !sharded()) {
     for (std::int32_t chunk = 0; chunk < recipe_.vpp; ++chunk) {
       at.chunk = chunk;
-      (void)reduce(stage, chunk_parameters(stage, chunk), at);
+      reduce(stage, chunk_parameters(stage, chunk), at);
     }
   }
   for (const std::int32_t rank : layers_.stage_ranks(stage)) {

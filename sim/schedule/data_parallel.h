@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "model/traffic/collective_traffic.h"
 #include "sim/schedule/layer_schedule.h"
 
 namespace cpfit::schedule {
@@ -33,15 +34,19 @@ class DataParallel {
 
  private:
   [[nodiscard]] bool sharded() const { return recipe_.state_sharding == StateSharding::kZero3; }
-  [[nodiscard]] bool active() const { return traffic_ranks_ > 1; }
+  [[nodiscard]] bool active() const { return data_ranks_ > 1; }
   [[nodiscard]] bool many_buckets(std::int32_t stage, std::int32_t chunk) const {
     return (stage == 0 && chunk == 0) || context_.rules.buckets_on_every_stage;
   }
   [[nodiscard]] double chunk_parameters(std::int32_t stage, std::int32_t chunk) const;
-  /// One collective of `parameters` per tensor-parallel lane; `after`: by rank, what it waits for.
-  std::vector<engine::ActivityId> reduce(std::int32_t stage, double parameters, const Place& at);
+  /// One collective of `parameters` per tensor-parallel lane and group that shares the states, then one over the replicas of each
+  /// part; `after`: by rank, what it waits for.
+  void reduce(std::int32_t stage, double parameters, const Place& at);
+  void reduce_replicas(std::int32_t stage, const DpTraffic& traffic, const std::vector<engine::ActivityId>& scattered,
+                       const Place& at);
   void gather(std::int32_t stage, double parameters, const Place& at, const std::vector<engine::ActivityId>& after);
-  [[nodiscard]] std::vector<std::vector<std::int32_t>> groups(std::int32_t stage) const;
+  /// Simulated ranks that share one copy of the states; `replicas`: those that hold the same part of one.
+  [[nodiscard]] std::vector<std::vector<std::int32_t>> groups(std::int32_t stage, bool replicas = false) const;
   void gather_ahead(std::int32_t stage, double parameters, const Place& at);
 
   const ScreenContext& context_;
@@ -50,7 +55,7 @@ class DataParallel {
   Writer& writer_;
   LayerSchedule& layers_;
   ParameterCount count_;
-  std::int64_t traffic_ranks_ = 1;
+  std::int64_t data_ranks_ = 1;
   double layer_parameters_ = 0;  // of one rank
   std::int32_t layers_per_bucket_ = 1;
   std::vector<std::int32_t> in_bucket_;                  // (stages) layers in the open bucket

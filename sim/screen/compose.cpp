@@ -98,7 +98,7 @@ double uneven_bubble(const ScreenContext& context, const Recipe& recipe, const R
 /// do not cut theirs, for the slowest stage sets the pace.
 double gradient_buckets(const ScreenContext& context, const Recipe& recipe, const DpTraffic& traffic) {
   if (recipe.pp > 1 && !context.rules.buckets_on_every_stage) return recipe.vpp;
-  return std::max(1.0, std::round(traffic.reduce_scatter / gradient_bucket(context.rules, traffic.ranks)));
+  return std::max(1.0, std::round(traffic.reduce_scatter / gradient_bucket(context.rules, traffic.data_ranks())));
 }
 
 /// What an overlapped reduction (or gather, its mirror image) leaves exposed by the schedule alone, where no measured share says
@@ -115,31 +115,44 @@ double exposed_by_schedule(const Recipe& recipe, double all, double calls, doubl
 double dp_exposed(const ScreenContext& context, const Recipe& recipe, double parameters, const StageCost& stage,
                   double micro_batches, double& sigma) {
   const DpTraffic traffic = dp_traffic(parameters, context.training, recipe, context.rules);
-  if (traffic.ranks <= 1) return 0.0;
-  const GroupNetwork& net = context.network.at(group_shapes(recipe).dp);
+  if (traffic.data_ranks() <= 1) return 0.0;
+  const GroupShapes shapes = group_shapes(recipe);
+  const GroupNetwork& net = context.network.at(shapes.dp);
   const bool sharded = traffic.gathers_per_micro_batch > 0;
   // Every bucket is a collective of its own and pays the steps of its ring.
   const double buckets = sharded ? std::max(1.0, stage.layers) : gradient_buckets(context, recipe, traffic);
   const double gathers = sharded || recipe.overlap_param_gather ? buckets : recipe.vpp;
-  const auto time = [&](CollectiveKind kind, Bytes bytes, double calls) {
-    if (bytes.value() <= 0.0) return 0.0;
-    const Rated rated = collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency,
-                                        traffic.ranks, bytes / calls, form_of_stride(net.shape.stride));
+  const auto time_over = [&](const GroupNetwork& group, std::int64_t ranks, CollectiveKind kind, Bytes bytes, double calls) {
+    if (bytes.value() <= 0.0 || ranks <= 1) return 0.0;
+    const Rated rated = collective_time(context.rates, kind, group.collective_link, group.collective_rate, group.ring.latency,
+                                        ranks, bytes / calls, form_of_stride(group.shape.stride));
     sigma = std::max<double>(sigma, rated.relative_sigma);
-    const Seconds latency = kind == CollectiveKind::kAllReduce ? net.all_reduce_latency : net.round_latency;
+    const Seconds latency = kind == CollectiveKind::kAllReduce ? group.all_reduce_latency : group.round_latency;
     return (rated.time + latency).value() * calls;
   };
-  const double reduce =
+  const auto time = [&](CollectiveKind kind, Bytes bytes, double calls) {
+    return time_over(net, traffic.ranks, kind, bytes, calls);
+  };
+  const double scatter =
       time(traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter, traffic.reduce_scatter, buckets);
+  const GroupNetwork* replicas = traffic.replicas > 1 ? &context.network.at(shapes.dp_replica) : nullptr;
+  const double replica_reduce =
+      replicas == nullptr ? 0.0
+                          : time_over(*replicas, traffic.replicas, CollectiveKind::kAllReduce, traffic.replica_reduce, buckets);
+  const double reduce = scatter + replica_reduce;
   const double gather = time(CollectiveKind::kAllGather, traffic.all_gather, gathers);
   const double forward = stage.forward.total().value();
   const double backward = stage.backward.total().value();
   if (sharded) {
     // Fully sharded: every micro-batch gathers parameters for forward and for backward and scatters gradients, one layer
     // ahead of the compute. What exceeds the phase's own compute is exposed, and the first gather of each phase always.
+    // On a stream of its own and over other links than the scatters and gathers the all-reduce over replicas passes beside them.
     const double units = std::max(1.0, stage.layers);
+    const bool beside =
+        replicas != nullptr && context.rules.replica_reduce_stream && replicas->collective_link != net.collective_link;
+    const double in_backward = beside ? std::max(gather + scatter, replica_reduce) : gather + reduce;
     const double per_micro_batch =
-        std::max(0.0, gather - forward) + std::max(0.0, gather + reduce - backward) + (2.0 * gather + reduce) / units;
+        std::max(0.0, gather - forward) + std::max(0.0, in_backward - backward) + (2.0 * gather + reduce) / units;
     return per_micro_batch * micro_batches;
   }
   if (context.rules.dp_exposed_share <= 0.0) {

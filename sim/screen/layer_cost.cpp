@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/recipe/data_ranks.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/transformer/parameters.h"
 #include "sim/screen/attention_cost.h"
@@ -17,7 +18,7 @@ namespace {
 /// Groups of state_shards neighbours among the data ranks in rank order, the faster of cp and dp first. Where the slower axis
 /// does not follow the faster one at once, a group that spans both is priced by its members along the slower, the far ones.
 void shard_partially(const Recipe& recipe, GroupShape cp, GroupShape dp, GroupShapes& shapes) {
-  const bool cp_first = cp.size > 1 && (dp.size == 1 || cp.stride < dp.stride);
+  const bool cp_first = cp_before_dp(recipe);
   const GroupShape fast = cp_first ? cp : dp, slow = cp_first ? dp : cp;
   const std::int64_t shards = shard_ranks(recipe), replicas = shard_replicas(recipe);
   const bool one_sequence = slow.size == 1 || slow.stride == fast.stride * fast.size;

@@ -51,7 +51,7 @@ Seconds accumulation_time(const ScreenContext& context, double parameters) {
 }
 
 Seconds optimizer_time(const ScreenContext& context, const Recipe& recipe, double parameters) {
-  const double shards = recipe.state_sharding == StateSharding::kNone ? 1.0 : static_cast<double>(recipe.dp) * recipe.cp;
+  const double shards = recipe.state_sharding == StateSharding::kNone ? 1.0 : static_cast<double>(shard_ranks(recipe));
   return memory_time(context.rates, Bytes(34.0 * parameters / shards), 4).time;
 }
 

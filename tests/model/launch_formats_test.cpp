@@ -58,6 +58,8 @@ TEST(Launch, RoundTripsOverAGrid) {
                                  ",state_sharding=zero2",
                                  ",state_sharding=none",
                                  ",micro_batch=2",
+                                 ",state_shards=4",
+                                 ",state_sharding=zero3,state_shards=8",
                                  ",stage_layout=embedding_loss",
                                  ",vpp=2",
                                  ",vpp=2,overlap_p2p=false",
@@ -277,6 +279,34 @@ TEST(LaunchTorchtitan, WritesItsToml) {
             "pipeline_parallel_last_stage_less_layers = 1\n"
             "\n[activation_checkpoint]\n"
             "mode = \"none\"\n");
+}
+
+/// dp 4 x cp 2 = 8 data ranks, 4 of them share the states: 2 replicas of (2 shards x cp 2).
+TEST(LaunchTorchtitan, WritesReplicasOfShards) {
+  const std::string text =
+      written(LaunchFormat::kTorchtitan, "tp=1,cp=2,pp=1,dp=4,state_sharding=zero3,state_shards=4,sequence_parallel=true");
+  EXPECT_NE(text.find("data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 2\n"), std::string::npos) << text;
+  const Outcome<LaunchReading> back = read_launch(LaunchFormat::kTorchtitan,
+                                                  "[parallelism]\ndata_parallel_replicate_degree = 2\ncontext_parallel_degree = "
+                                                  "4\n[activation_checkpoint]\nmode = \"none\"\n",
+                                                  8);
+  ASSERT_TRUE(back.ok()) << to_text(back.problems().front());
+  EXPECT_EQ(back->recipe.dp, 2);  // one shard x two replicas; the states lie on the context group
+  EXPECT_EQ(back->recipe.state_shards, 4);
+  EXPECT_EQ(back->recipe.state_sharding, StateSharding::kZero3);
+  EXPECT_EQ(written(LaunchFormat::kTorchtitan, "tp=1,cp=4,pp=1,dp=2,state_sharding=zero3,state_shards=2"),
+            "launch.not_expressible");  // half of a context group
+}
+
+TEST(LaunchDeepspeed, RefusesGroupsOfShards) {
+  EXPECT_EQ(written(LaunchFormat::kDeepspeed, "tp=1,cp=1,pp=1,dp=8,state_sharding=zero3,state_shards=4"),
+            "launch.not_expressible");
+  const std::string head =
+      "{\"train_batch_size\": 8, \"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 1, "
+      "\"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 3";
+  EXPECT_EQ(code_of(LaunchFormat::kDeepspeed, head + "}}"), "");
+  EXPECT_EQ(code_of(LaunchFormat::kDeepspeed, head + ", \"mics_shard_size\": 4}}"), "launch.state_shards");
+  EXPECT_EQ(code_of(LaunchFormat::kDeepspeed, head + ", \"zero_hpz_partition_size\": 4}}"), "launch.state_shards");
 }
 
 TEST(LaunchTorchtitan, RefusesWhatItWouldIgnore) {

@@ -74,6 +74,28 @@ TEST(LaunchMegatron, GivesTheOrderOfTheDevices) {
             "node 0: CUDA_VISIBLE_DEVICES=0,3,2,1,5,6,7,4; node 1: CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7");
 }
 
+/// dp 8 x cp 2 = 16 data ranks in instances of 4: four of them. Bridge has the same argument in its group ddp.
+TEST(LaunchMegatron, WritesAndReadsInstancesOfTheOptimizer) {
+  const Recipe recipe = parse_recipe("cp=2,pp=1,dp=8,state_shards=4", Recipe{}).value();
+  const Outcome<Launch> launch = write_launch(LaunchFormat::kMegatron, case_of(recipe));
+  ASSERT_TRUE(launch.ok());
+  const std::string text = to_text(*launch);
+  EXPECT_NE(text.find("--num-distributed-optimizer-instances 4"), std::string::npos) << text;
+  const Outcome<LaunchReading> back = read_launch(LaunchFormat::kMegatron, text, 16);
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(to_complete_text(back->recipe), to_complete_text(recipe));
+  Recipe bridge = recipe;
+  bridge.framework = "megatron-bridge";
+  EXPECT_NE(
+      to_text(write_launch(LaunchFormat::kBridge, case_of(bridge)).value()).find("ddp.num_distributed_optimizer_instances=4"),
+      std::string::npos);
+  EXPECT_EQ(code_of("--bf16 --num-distributed-optimizer-instances 2"), "launch.ignored_option");  // nothing is sharded
+  EXPECT_EQ(code_of("--bf16 --use-distributed-optimizer --num-distributed-optimizer-instances 3"), "launch.instances");  // of 8
+  EXPECT_EQ(code_of("--bf16 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params "
+                    "--num-distributed-optimizer-instances 2"),
+            "launch.instances");
+}
+
 TEST(LaunchMegatron, RefusesWhatWouldBeSilentlyWrong) {
   EXPECT_EQ(code_of("--bf16 --context-parallel-size 8 --cp-comm-type a2a+p2p"), "launch.hierarchical_sizes");
   EXPECT_EQ(code_of("--bf16 --context-parallel-size 8 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 2"),

@@ -54,6 +54,61 @@ TEST(LedgerStructure, ComponentsSumToDevice) {
   }
 }
 
+/// Llama 3 8B without tp and pp on 32 data ranks: N parameters, all of them multiples of 128.
+struct Shards {
+  LedgerCase c = long_context(CpComm::kP2p, 4);
+  double parameters = 0;
+  Shards() {
+    c.recipe.dp = 8;
+    // layer: H (H + 2*1024) + H*H + 3*H*F + 2*H; embedding, head and the final norm
+    parameters = 32 * (4096.0 * 6144 + 4096.0 * 4096 + 3 * 4096.0 * 14336 + 2 * 4096) + 2 * 128256.0 * 4096 + 4096;
+  }
+  double between_steps(Component which) const { return component(allocated_at(c.at(), 0, Moment::kBetweenSteps), which); }
+};
+
+TEST(LedgerStructure, OptimizerStatesOfSeveralInstancesAreSharedByFewerRanks) {
+  Shards s;
+  EXPECT_DOUBLE_EQ(s.between_steps(Component::kOptimizer), 12 * s.parameters / 32);  // all of dp 8 * cp 4
+  s.c.recipe.state_shards = 8;
+  EXPECT_DOUBLE_EQ(s.between_steps(Component::kOptimizer), 12 * s.parameters / 8);
+  EXPECT_DOUBLE_EQ(s.between_steps(Component::kGradients), 4 * s.parameters) << "the distributed optimizer keeps them whole";
+  // One more communicator than before: over the four replicas.
+  const double of_groups = component(stage_memory(s.c.at(), 0).components, Component::kCommunicators);
+  s.c.recipe.state_shards = 32;
+  EXPECT_DOUBLE_EQ(s.between_steps(Component::kOptimizer), 12 * s.parameters / 32);
+  const double of_all = component(stage_memory(s.c.at(), 0).components, Component::kCommunicators);
+  EXPECT_DOUBLE_EQ(of_groups - of_all, s.c.rules.nccl_mib_per_communicator * 1024 * 1024);
+}
+
+TEST(LedgerStructure, StatesOfOneRankAreThoseOfPlainDataParallelism) {
+  Shards one, none;
+  one.c.recipe.state_shards = 1;
+  none.c.recipe.state_sharding = StateSharding::kNone;
+  for (const Moment moment : kAll) {
+    EXPECT_DOUBLE_EQ(total(allocated_at(one.c.at(), 0, moment)), total(allocated_at(none.c.at(), 0, moment))) << name_of(moment);
+  }
+}
+
+TEST(LedgerStructure, HybridShardingHoldsWeightsGradientsAndMomentsOfItsGroup) {
+  Shards s;
+  s.c.recipe.state_sharding = StateSharding::kZero3;
+  s.c.rules.grad_buffer_padding = false;
+  s.c.rules.fsdp_per_layer = true;
+  for (const std::int32_t group : {4, 8, 16}) {
+    s.c.recipe.state_shards = group;
+    // FSDP2: fp32 weights and gradients, two fp32 moments.
+    EXPECT_DOUBLE_EQ(s.between_steps(Component::kWeights), 4 * s.parameters / group);
+    EXPECT_DOUBLE_EQ(s.between_steps(Component::kGradients), 4 * s.parameters / group);
+    EXPECT_DOUBLE_EQ(s.between_steps(Component::kOptimizer), 8 * s.parameters / group);
+  }
+  // While later micro-batches are added up, the summed part of one layer stays beside the gradients: fp32 / 16 of a layer.
+  const double layer = 4096.0 * 6144 + 4096.0 * 4096 + 3 * 4096.0 * 14336 + 2 * 4096;
+  const auto transient = [&] { return component(allocated_at(s.c.at(), 0, Moment::kMlpBackward), Component::kTransient); };
+  const double accumulating = transient();
+  s.c.training.global_batch = 8;  // one micro-batch
+  EXPECT_DOUBLE_EQ(accumulating - transient(), 4 * layer / 16);
+}
+
 TEST(LedgerStructure, PeakIsTheLargestMoment) {
   const LedgerCase c = long_context(CpComm::kP2p, 4);
   const StageMemory memory = stage_memory(c.at(), 0);

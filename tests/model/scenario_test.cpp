@@ -132,13 +132,15 @@ TEST(Scenario, DefaultsAndValues) {
 TEST(Scenario, SearchAxes) {
   const Scenario scenario =
       read(whole("[search]\ntp = 2\ncp = [2, 4, 8, 4]\npp = \"auto\"\nmicro_batch = [1, 2]\ncp_comm = [\"p2p\", \"a2a+p2p\"]\n"
-                 "a2a_degree = 2\nrecompute = [\"none\", \"block-5\"]\nstate_sharding = \"none\"\nshard_layout = \"zigzag\"\n"
+                 "a2a_degree = 2\nrecompute = [\"none\", \"block-5\"]\nstate_sharding = \"none\"\nstate_shards = [\"all\", "
+                 "8]\nshard_layout = \"zigzag\"\n"
                  "stage_layout = [\"even\", \"first=7;last=7\"]\nsequence_parallel = false\n"));
   EXPECT_THAT(scenario.search.tp, ElementsAre(2));
   EXPECT_THAT(scenario.search.cp, ElementsAre(2, 4, 8));  // a value named twice is one value
   EXPECT_THAT(scenario.search.pp, IsEmpty());
   EXPECT_THAT(scenario.search.cp_comm, ElementsAre(CpComm::kP2p, CpComm::kA2aP2p));
   EXPECT_EQ(scenario.search.recompute[1], (Recompute{RecomputeKind::kBlock, 5}));
+  EXPECT_THAT(scenario.search.state_shards, ElementsAre(0, 8));
   EXPECT_EQ(to_text(scenario.search.stage_layout[1]), "first=7;last=7");
   EXPECT_EQ(scenario.search.sequence_parallel, false);
   // Axes with one value are what a recipe starts from.
