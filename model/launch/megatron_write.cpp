@@ -83,8 +83,9 @@ void write_pipeline(Writer& out, const Recipe& recipe) {
                                                     : "Megatron has no split by cost",
                "write stage_layout=explicit=... with one count per chunk (pp * vpp of them)");
   }
-  if (recipe.schedule == Schedule::kGpipe && recipe.pp > 1) {
-    out.cannot("schedule", "gpipe", "Megatron runs 1F1B, interleaved when vpp > 1", "plan with schedule=1f1b");
+  if ((recipe.schedule == Schedule::kGpipe || recipe.schedule == Schedule::kZeroBubble) && recipe.pp > 1) {
+    out.cannot("schedule", std::string(name_of(recipe.schedule)), "Megatron runs 1F1B, interleaved when vpp > 1",
+               "plan with schedule=1f1b");
   }
 }
 

@@ -22,6 +22,11 @@ void write_pipeline(Writer& out, const LaunchCase& what) {
   if (recipe.pp == 1) return;
   out.number("parallelism.pipeline_parallel_microbatch_size", recipe.micro_batch, "micro_batch", "sequences per micro-batch");
   const char* schedule = recipe.vpp > 1 ? "Interleaved1F1B" : recipe.schedule == Schedule::kGpipe ? "GPipe" : "1F1B";
+  if (recipe.schedule == Schedule::kZeroBubble) {
+    out.cannot("schedule", "zb_h1",
+               "InterleavedZeroBubble and ZBVZeroBubble, which it has, need two chunks a rank and are others",
+               "plan with schedule=1f1b");
+  }
   out.add("parallelism.pipeline_parallel_schedule", {schedule}, "schedule", "the default for several chunks per rank is two");
   const bool counted = recipe.stage_layout.kind == LayoutKind::kEmbeddingAndLossAsLayers;
   if (!counted && recipe.stage_layout.kind != LayoutKind::kEven) {

@@ -48,7 +48,8 @@ void list_without_effect(Writer& writer, const Recipe& recipe, ShardLayout shard
   if (recipe.pp == 1) {
     list(recipe.stage_layout.kind != LayoutKind::kEven, "stage_layout", to_text(recipe.stage_layout),
          "without effect on one stage");
-    list(recipe.schedule == Schedule::kGpipe, "schedule", "gpipe", "without effect on one stage");
+    list(recipe.schedule == Schedule::kGpipe || recipe.schedule == Schedule::kZeroBubble, "schedule",
+         std::string(name_of(recipe.schedule)), "without effect on one stage");
     if (recipe.vpp > 1) {
       writer.refuse("launch.interleaving", "vpp", "interleaving needs at least two pipeline stages",
                     "set vpp to 1 or pp above 1");

@@ -33,6 +33,8 @@ InFlight in_flight(const Recipe& recipe, const ResolvedLayout& layout, std::int3
   InFlight result;
   result.layers = static_cast<double>(alive * layout.layers_of_stage[static_cast<std::size_t>(stage)]);
   result.first_chunk = static_cast<double>(alive);
+  if (recipe.schedule == Schedule::kZeroBubble && recipe.pp > 1)
+    result.pending = static_cast<double>(std::clamp<std::int64_t>(micro_batches - alive, 0, stage));
   result.micro_batches = gpipe ? static_cast<double>(micro_batches) : 1.0;
   return result;
 }

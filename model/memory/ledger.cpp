@@ -116,8 +116,9 @@ StageMemory worst_stage_memory(const MemoryCase& at) {
   for (std::int32_t stage = 0; stage <= last; ++stage) {
     const StageFigures f = stage_figures(at, figures, stage);
     if (stage > 0 && stage < last) {
-      // Middle stages differ only in their layers and in the activations in flight, and bytes grow with both.
-      if (f.layers <= middle_layers && f.in_flight.layers <= middle_in_flight) continue;
+      // Middle stages differ only in their layers and in the activations in flight, and bytes grow with both; under ZB-H1 those
+      // that wait for weight gradients grow where the others shrink.
+      if (f.in_flight.pending == 0.0 && f.layers <= middle_layers && f.in_flight.layers <= middle_in_flight) continue;
       middle_layers = f.layers;
       middle_in_flight = f.in_flight.layers;
     }

@@ -27,6 +27,25 @@ void saved_tensors(const StageFigures& f, LayerHalves missing, Sink& sink) {
   }
 }
 
+/// ZB-H1: what the weight gradients of earlier micro-batches wait for, the inputs of the products (gathered, as
+/// TransformerEngine keeps them) and the gradients of their outputs.
+template <class Sink>
+void pending_tensors(const StageFigures& f, Sink& sink) {
+  const RecipeFigures& at = f.at;
+  if (f.in_flight.pending <= 0.0) return;
+  constexpr Component kHere = Component::kActivations;
+  const double copies = f.in_flight.pending * f.layers, element = at.linear_input;
+  sink({kHere, "weight_gradient.inputs", "T*(2*e*H + 2*h_q*d + e*F) per layer and micro-batch that waits", "cp_model B.6"},
+       copies * (2.0 * element * at.tokens * at.hidden + at.q_bytes() + element * at.tokens * at.ffn));
+  sink({kHere, "weight_gradient.output_gradients", "e*T*((h_q + 2*h_kv)*d + 2*H + 2*F gated, else F) per layer and micro-batch",
+        "cp_model B.6"},
+       copies * element * at.tokens * (at.query + 2.0 * at.kv + 2.0 * at.hidden + (at.gated ? 2.0 : 1.0) * at.ffn));
+  if (f.last) {
+    sink({kHere, "weight_gradient.head", "2*T*H/(tp if SP) + 2*T*V/tp per micro-batch that waits", "cp_model B.6"},
+         f.in_flight.pending * (at.hidden_shard() + 2.0 * at.logits()));
+  }
+}
+
 /// The unit being recomputed: a whole layer, or what selective recompute dropped.
 template <class Sink>
 void recomputed_tensors(const StageFigures& f, LayerHalves live, Sink& sink) {
@@ -138,6 +157,7 @@ void attention_backward_tensors(const StageFigures& f, Sink& sink) {
 template <class Sink>
 void forward_moment(const StageFigures& f, Moment moment, Sink& sink) {
   stage_ends(f, sink);
+  pending_tensors(f, sink);
   if (moment == Moment::kAttentionForward) {
     saved_tensors(f, {0.0, 1.0}, sink);
     if (f.stored_layers <= 0.0) recomputed_tensors(f, {1.0, 0.0}, sink);  // the layer runs although little of it is kept
@@ -158,6 +178,7 @@ void forward_moment(const StageFigures& f, Moment moment, Sink& sink) {
 template <class Sink>
 void backward_moment(const StageFigures& f, Moment moment, Sink& sink) {
   stage_ends(f, sink);
+  pending_tensors(f, sink);
   if (moment == Moment::kHeadBackward) {
     saved_tensors(f, {}, sink);
     loss_tensors(f, f.at.rules->loss_backward_bytes_per_logit, sink);

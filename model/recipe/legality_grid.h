@@ -106,6 +106,30 @@ inline constexpr LegalityRule kGridRules[] = {
      [](const LegalityCase& at) { return (at.recipe.schedule == Schedule::kInterleaved) == (at.recipe.vpp > 1); },
      [](const LegalityCase& at) { return fmt::format("schedule {}, vpp {}", name_of(at.recipe.schedule), at.recipe.vpp); },
      nothing},
+    {"schedule_offered", "the framework offers the schedule",
+     "policy schedules of the rule set; torchtitan's zero-bubble schedules (InterleavedZeroBubble, ZBVZeroBubble) need two "
+     "chunks a "
+     "rank and are others than ZB-H1, Megatron core has none",
+     "choose another schedule or framework",
+     [](const LegalityCase& at) { return at.recipe.pp == 1 || offers(at.rules.schedules, at.recipe.schedule); },
+     [](const LegalityCase& at) { return fmt::format("{} has no {}", at.rules.name, name_of(at.recipe.schedule)); },
+     [](const LegalityCase& at) { return fmt::format("it offers {}", listed(at.rules.schedules)); }},
+    {"zero_bubble", "zb_h1 needs micro-batches >= pp and overlap_grad_reduce, overlap_param_gather and overlap_tp off",
+     "its order is defined for a filled pipeline; weight gradients come late, and code that reduces or hides behind them as they "
+     "come "
+     "does not run with it (Primus: required arguments of its zero-bubble schedules)",
+     "set the three flags to false, and raise global_batch or lower pp, dp or micro_batch",
+     [](const LegalityCase& at) {
+       if (at.recipe.pp == 1 || at.recipe.schedule != Schedule::kZeroBubble) return true;
+       return micro_batches(at) >= at.recipe.pp && !at.recipe.overlap_grad_reduce && !at.recipe.overlap_param_gather &&
+              !at.recipe.overlap_tp;
+     },
+     [](const LegalityCase& at) {
+       return fmt::format("{} micro-batches, pp {}, overlap_grad_reduce {}, overlap_param_gather {}, overlap_tp {}",
+                          micro_batches(at), at.recipe.pp, at.recipe.overlap_grad_reduce, at.recipe.overlap_param_gather,
+                          at.recipe.overlap_tp);
+     },
+     nothing},
     {"interleaving_micro_batches", "vpp > 1 needs micro-batches % pp = 0",
      "the interleaved schedule runs groups of pp micro-batches (Megatron schedules.py)",
      "change global_batch, dp, micro_batch or pp",

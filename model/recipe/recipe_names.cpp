@@ -32,8 +32,10 @@ constexpr NamedValue<Precision> kPrecisions[] = {{Precision::kBf16, "bf16"},
                                                  {Precision::kFp8Block, "fp8_block"},
                                                  {Precision::kMxfp8, "mxfp8"},
                                                  {Precision::kNvfp4, "nvfp4"}};
-constexpr NamedValue<Schedule> kSchedules[] = {
-    {Schedule::kOneFOneB, "1f1b"}, {Schedule::kInterleaved, "interleaved"}, {Schedule::kGpipe, "gpipe"}};
+constexpr NamedValue<Schedule> kSchedules[] = {{Schedule::kOneFOneB, "1f1b"},
+                                               {Schedule::kInterleaved, "interleaved"},
+                                               {Schedule::kGpipe, "gpipe"},
+                                               {Schedule::kZeroBubble, "zb_h1"}};
 constexpr NamedValue<LayoutKind> kLayoutKinds[] = {{LayoutKind::kEven, "even"},
                                                    {LayoutKind::kEmbeddingAndLossAsLayers, "embedding_loss"},
                                                    {LayoutKind::kFirstLast, "first_last"},

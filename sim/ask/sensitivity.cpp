@@ -53,7 +53,8 @@ std::string why_without_effect(const Recipe& recipe, std::string_view key) {
       {" sequence_parallel overlap_tp ", recipe.tp == 1, "tp is 1: there are no tensor ranks to cut over"},
       {" overlap_tp ", !recipe.sequence_parallel, "it hides the gathers of sequence_parallel, which is off"},
       {" vpp stage_layout schedule overlap_p2p ", recipe.pp == 1, "pp is 1: there is one stage"},
-      {" overlap_p2p ", recipe.vpp == 1, "vpp is 1: only the interleaved schedule overlaps its messages"},
+      {" overlap_p2p ", recipe.vpp == 1 && recipe.schedule != Schedule::kZeroBubble,
+       "only the interleaved schedule and zb_h1 overlap their messages"},
       {" schedule ", recipe.vpp > 1, "vpp above 1 is the interleaved schedule"},
       {" state_sharding state_shards overlap_grad_reduce overlap_param_gather ", shards == 1,
        "dp * cp is 1: no other rank shares states or gradients"},
@@ -83,7 +84,7 @@ std::vector<std::string> values_to_try(const Recipe& recipe, std::string_view ke
     values.emplace_back("all");
   }
   if (key == "precision") names(names_of<Precision>());
-  if (key == "schedule") names({"1f1b", "gpipe"});
+  if (key == "schedule") names({"1f1b", "gpipe", "zb_h1"});
   if (key == "recompute") names({"none", "selective", "full"});
   if (key == "stage_layout") names({"even", "embedding_loss", "cost_balanced"});
   if (key == "rank_order") names({"tp-cp-dp-pp", "tp-cp-pp-dp", "tp-dp-cp-pp", "cp-tp-dp-pp", "tp-pp-cp-dp"});

@@ -176,9 +176,9 @@ void for_each_completion(const Scenario& scenario, const RuleSet& rules, const A
     }
     for (const std::int32_t vpp : chunks) {
       recipe.vpp = vpp;
-      recipe.schedule = vpp > 1                                      ? Schedule::kInterleaved
-                        : scenario.base.schedule == Schedule::kGpipe ? Schedule::kGpipe
-                                                                     : Schedule::kOneFOneB;
+      recipe.schedule = vpp > 1                                            ? Schedule::kInterleaved
+                        : scenario.base.schedule == Schedule::kInterleaved ? Schedule::kOneFOneB
+                                                                           : scenario.base.schedule;
       const std::vector<StageLayout> layouts =
           !scenario.search.stage_layout.empty() ? scenario.search.stage_layout : auto_layouts(scenario, rules, pp, vpp);
       for (const StageLayout& layout : layouts) {

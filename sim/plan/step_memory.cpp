@@ -21,6 +21,7 @@ constexpr auto kActivation = static_cast<std::size_t>(Component::kActivations);
 struct StageBytes {
   std::int64_t resident = 0;
   std::int64_t attention_half = 0, mlp_half = 0;  // saved per layer and micro-batch
+  std::int64_t pending = 0;                       // per layer and micro-batch from its backward to its gradients of weights
   std::array<Bytewise, kMomentCount> beyond{};    // of each moment: what is neither resident nor saved
 };
 
@@ -30,9 +31,21 @@ StageBytes stage_bytes(const MemoryCase& at, std::int32_t stage, std::int32_t mi
   const auto at_moment = [&](cpfit::Moment moment) { return allocated_at(at, stage, moment); };
   const std::array<Bytes, kComponentCount> resident = at_moment(cpfit::Moment::kBetweenSteps);
   for (const Bytes part : resident) bytes.resident += whole(part);
-  const double layers = std::max(1.0, in_flight(at.recipe, at.layout, stage, micro_batches).layers);
-  const std::int64_t saved = whole(at_moment(cpfit::Moment::kForwardEnd)[kActivation] - resident[kActivation]);
-  const std::int64_t at_attention = whole(at_moment(cpfit::Moment::kAttentionForward)[kActivation] - resident[kActivation]);
+  const InFlight alive = in_flight(at.recipe, at.layout, stage, micro_batches);
+  const double layers = std::max(1.0, alive.layers);
+  std::int64_t waiting = 0;  // all that waits for gradients of weights, by what 1F1B holds less
+  if (alive.pending > 0.0) {
+    Recipe without = at.recipe;
+    without.schedule = Schedule::kOneFOneB;
+    const MemoryCase other{at.model, at.training, without, at.rules, at.gpu, at.layout};
+    const auto end = cpfit::Moment::kForwardEnd;
+    waiting = whole(allocated_at(at, stage, end)[kActivation] - allocated_at(other, stage, end)[kActivation]);
+    const double stage_layers = at.layout.layers_of_stage[static_cast<std::size_t>(stage)];
+    bytes.pending = static_cast<std::int64_t>(static_cast<double>(waiting) / (alive.pending * std::max(1.0, stage_layers)));
+  }
+  const std::int64_t saved = whole(at_moment(cpfit::Moment::kForwardEnd)[kActivation] - resident[kActivation]) - waiting;
+  const std::int64_t at_attention =
+      whole(at_moment(cpfit::Moment::kAttentionForward)[kActivation] - resident[kActivation]) - waiting;
   const auto per_layer = static_cast<std::int64_t>(static_cast<double>(saved) / layers);
   bytes.mlp_half = std::clamp<std::int64_t>(saved - at_attention, 0, per_layer);
   bytes.attention_half = per_layer - bytes.mlp_half;
@@ -44,6 +57,8 @@ StageBytes stage_bytes(const MemoryCase& at, std::int32_t stage, std::int32_t mi
   }
   return bytes;
 }
+
+bool is_weights(const engine::Tag& tag) { return tag.name == schedule::kWeightGradients; }
 
 /// The compute activities of one rank between two others of another layer, micro-batch, chunk or pass.
 struct Segment {
@@ -103,11 +118,14 @@ class RankMemory {
   }
 
   void backward(const Segment& segment) {
+    if (is_weights(program_.tags[activity(segment.activities.front()).tag]))
+      return event(segment.activities.back(), timeline::Moment::kEnd, kActivation, 2, -bytes_.pending);
     hold(cpfit::Moment::kMlpBackward, segment, 0, segment.attention_begin);
     const std::size_t mlp_ends = segment.attention_begin > 0 ? segment.attention_begin - 1 : 0;
     event(segment.activities[mlp_ends], timeline::Moment::kEnd, kActivation, 1, -bytes_.mlp_half);
     hold(cpfit::Moment::kAttentionBackward, segment, segment.attention_begin, segment.attention_end);
     event(segment.activities.back(), timeline::Moment::kEnd, kActivation, 0, -bytes_.attention_half);
+    event(segment.activities.back(), timeline::Moment::kEnd, kActivation, 2, bytes_.pending);
   }
 
   const engine::Program& program_;
@@ -116,7 +134,7 @@ class RankMemory {
   timeline::MemoryProgram& memory_;
 
  public:
-  static constexpr std::int32_t kSavedNames = 2;  // names 0 and 1; the others are the moments'
+  static constexpr std::int32_t kSavedNames = 3;  // names 0 to 2; the others are the moments'
 };
 
 /// Compute activities of every rank in the order of the program, cut into segments.
@@ -135,7 +153,7 @@ std::vector<std::vector<Segment>> segments_of(const engine::Program& program, st
       const engine::Tag& before = program.tags[b.tag];
       const auto own = [](const engine::Tag& t) { return t.work == Work::kHead || t.work == Work::kOptimizer; };
       if (a.layer == b.layer && a.micro_batch == b.micro_batch && a.chunk == b.chunk && tag.pass == before.pass &&
-          own(tag) == own(before)) {
+          own(tag) == own(before) && is_weights(tag) == is_weights(before)) {
         segments.back().activities.push_back(id);
         continue;
       }
@@ -165,7 +183,7 @@ std::vector<std::vector<Segment>> segments_of(const engine::Program& program, st
 timeline::MemoryProgram memory_program(const MemoryCase& at, const schedule::StepProgram& step) {
   timeline::MemoryProgram memory;
   for (int c = 0; c < kComponentCount; ++c) memory.components.emplace_back(name_of(static_cast<Component>(c)));
-  memory.names = {"saved by the attention half", "saved by the MLP half"};
+  memory.names = {"saved by the attention half", "saved by the MLP half", "kept for gradients of weights"};
   for (int m = 0; m < kMomentCount; ++m) memory.names.emplace_back(name_of(static_cast<cpfit::Moment>(m)));
   std::vector<StageBytes> stages;
   for (std::int32_t stage = 0; stage < at.recipe.pp; ++stage) stages.push_back(stage_bytes(at, stage, step.micro_batches));

@@ -180,7 +180,8 @@ void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, boo
     if (split) tensor_parallel(stage, CollectiveKind::kAllGather, "gather dy", tp_.gather, at);
     gemm("row input gradient", half.row_input_gradient);
   }
-  gemm("row weight gradient", half.row_weight_gradient);
+  const bool whole = !split_backward(recipe_);
+  if (whole) gemm("row weight gradient", half.row_weight_gradient);
   if (attention_half) attention(stage, at, false);
   each_kernel(stage, writer_.tag(attention_half ? "rope" : "activation", Work::kElementwise, at), half.middle_back,
               LaunchCounts::kMiddleBack, at);
@@ -189,7 +190,7 @@ void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, boo
     const std::vector<ActivityId> reduce =
         posted_collectives(stage, CollectiveKind::kAllReduce, "all-reduce dx", tp_.activation, at);
     if (!async) gate_groups(stage, reduce);
-    gemm("column weight gradient", half.column_weight_gradient);
+    if (whole) gemm("column weight gradient", half.column_weight_gradient);
     gate_groups(stage, reduce);
   } else {
     const std::vector<ActivityId> gather = posted_collectives(stage, CollectiveKind::kAllGather, "gather x", tp_.gather, at);
@@ -198,7 +199,7 @@ void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, boo
     const std::vector<ActivityId> scatter =
         posted_collectives(stage, CollectiveKind::kReduceScatter, "scatter dx", tp_.activation, at);
     gate_groups(stage, async ? gather : scatter);
-    gemm("column weight gradient", half.column_weight_gradient);
+    if (whole) gemm("column weight gradient", half.column_weight_gradient);
     gate_groups(stage, scatter);
   }
   each_kernel(stage, writer_.tag("norm", Work::kElementwise, at), half.norm_back, LaunchCounts::kNormBack, at);
@@ -227,18 +228,33 @@ void LayerSchedule::backward(std::int32_t stage, const Place& at, Repeated repea
     if (repeated.attention > 0.0) attention(stage, at, true);
   }
   if (recipe_.tp <= 1) {
+    const bool whole = !split_backward(recipe_);
+    const auto weights = [whole](Kernel time) { return whole ? time : Kernel{0}; };
+    const std::int32_t products = (whole ? 2 : 1) * LaunchCounts::kGradient;
     each_kernel(stage, writer_.tag("mlp, norm, projection gradients", Work::kGemm, at),
-                m.row_input_gradient + m.row_weight_gradient + m.middle_back + m.column_input_gradient +
-                    m.column_weight_gradient + m.norm_back + a.row_input_gradient + a.row_weight_gradient,
-                6 * LaunchCounts::kGradient + LaunchCounts::kMiddleBack + LaunchCounts::kNormBack, at);
+                m.row_input_gradient + weights(m.row_weight_gradient) + m.middle_back + m.column_input_gradient +
+                    weights(m.column_weight_gradient) + m.norm_back + a.row_input_gradient + weights(a.row_weight_gradient),
+                3 * products + LaunchCounts::kMiddleBack + LaunchCounts::kNormBack, at);
     attention(stage, at, false);
     each_kernel(stage, writer_.tag("rope, qkv, norm gradients", Work::kGemm, at),
-                a.middle_back + a.column_input_gradient + a.column_weight_gradient + a.norm_back,
-                2 * LaunchCounts::kGradient + LaunchCounts::kMiddleBack + LaunchCounts::kNormBack, at);
+                a.middle_back + a.column_input_gradient + weights(a.column_weight_gradient) + a.norm_back,
+                products + LaunchCounts::kMiddleBack + LaunchCounts::kNormBack, at);
     return;
   }
   half_backward(stage, m, false, at);
   half_backward(stage, a, true, at);
+}
+
+void LayerSchedule::weight_gradients(std::int32_t stage, const Place& at) {
+  const HalfTimes& a = times_.attention;
+  const HalfTimes& m = times_.mlp;
+  each_kernel(stage, writer_.tag(kWeightGradients, Work::kGemm, at),
+              m.row_weight_gradient + m.column_weight_gradient + a.row_weight_gradient + a.column_weight_gradient,
+              4 * LaunchCounts::kGradient, at);
+}
+
+void LayerSchedule::head_weight_gradient(std::int32_t stage, const Place& at) {
+  each_kernel(stage, writer_.tag(kWeightGradients, Work::kGemm, at), times_.head_weight_gradient, 1, at);
 }
 
 void LayerSchedule::head_forward(std::int32_t stage, const Place& at) {
@@ -250,7 +266,8 @@ void LayerSchedule::head_forward(std::int32_t stage, const Place& at) {
 }
 
 void LayerSchedule::head_backward(std::int32_t stage, const Place& at) {
-  each_kernel(stage, writer_.tag("head gradients", Work::kHead, at), times_.head_backward, 3, at);
+  const Kernel later = split_backward(recipe_) ? times_.head_weight_gradient : Kernel{0};
+  each_kernel(stage, writer_.tag("head gradients", Work::kHead, at), times_.head_backward - later, 3, at);
   tensor_parallel(stage, recipe_.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, "scatter",
                   tp_.activation, at);
 }

@@ -20,6 +20,9 @@
 
 namespace cpfit::schedule {
 
+/// Name of the activities of weight_gradients().
+inline constexpr const char* kWeightGradients = "weight gradients";
+
 class LayerSchedule {
  public:
   /// All references must outlive the schedule.
@@ -27,8 +30,12 @@ class LayerSchedule {
 
   /// Layer at.layer of stage `stage` on every simulated replica and lane.
   void forward(std::int32_t stage, const Place& at);
-  /// `repeated`: what recompute runs again first, as shares of this layer.
+  /// `repeated`: what recompute runs again first, as shares of this layer. Of a split backward (ZB-H1) gradients of inputs only:
+  /// nothing then passes under products for gradients of weights.
   void backward(std::int32_t stage, const Place& at, Repeated repeated);
+  /// The other part of a split backward: products only, of gathered inputs and gradients that were kept.
+  void weight_gradients(std::int32_t stage, const Place& at);
+  void head_weight_gradient(std::int32_t stage, const Place& at);
 
   /// The stage's simulated ranks of one context group: tp lane `t`, replica `d`; in ring order.
   [[nodiscard]] const std::vector<std::int32_t>& context_group(std::int32_t stage, std::int32_t t, std::int32_t d) const;

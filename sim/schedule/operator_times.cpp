@@ -76,6 +76,7 @@ OperatorTimes operator_times(const ScreenContext& context, const Recipe& recipe)
   times.embedding = to_picoseconds(ends.embedding.compute);
   times.head_forward = to_picoseconds(ends.head_forward.compute);
   times.head_backward = to_picoseconds(ends.head_backward.compute);
+  times.head_weight_gradient = to_picoseconds(ends.head_weights.compute);
   return times;
 }
 

@@ -29,6 +29,7 @@ struct OperatorTimes {
   std::vector<RingRankTimes> windowed_ring;  // (ring ranks): layers with a sliding window
   engine::Picoseconds embedding = 0;         // forward and backward together, half in each
   engine::Picoseconds head_forward = 0, head_backward = 0;  // product and loss
+  engine::Picoseconds head_weight_gradient = 0;             // part of head_backward
 };
 
 [[nodiscard]] OperatorTimes operator_times(const ScreenContext& context, const Recipe& recipe);

@@ -88,17 +88,19 @@ class StepWriter {
   }
 
   [[nodiscard]] bool input_exists(std::int32_t stage, const StageTurn& turn) const {
+    if (turn.weights) return true;  // the backward that it completes comes before it in the turns
     if (turn.forward && is_first(stage, turn.chunk)) return true;
     if (!turn.forward && is_last(stage, turn.chunk)) return true;  // its own forward comes before it in the turns
     return inbound_.contains({turn.forward, stage, turn.chunk, turn.micro_batch});
   }
 
   void turn(std::int32_t stage, const StageTurn& turn) {
-    receive(stage, turn);
     Place at;
     at.micro_batch = turn.micro_batch;
     at.chunk = turn.chunk;
     at.pass = turn.forward ? StepPass::kForward : StepPass::kBackward;
+    if (turn.weights) return weights(stage, at);
+    receive(stage, turn);
     if (turn.forward) {
       forward(stage, at);
     } else {
@@ -121,9 +123,19 @@ class StepWriter {
     repeat_layers(stage, at, [&](const Place& here) {
       data_.before_backward(stage, here);
       layers_.backward(stage, here, repeated(stage, here));
-      data_.after_backward(stage, here, micro_batches_);
+      if (!split_backward(recipe_)) data_.after_backward(stage, here, micro_batches_);
     });
     if (is_first(stage, at.chunk)) layers_.embedding(stage, at);
+    if (!split_backward(recipe_)) data_.after_chunk(stage, at, micro_batches_);
+  }
+
+  /// Gradients of weights of a micro-batch whose backward ran before.
+  void weights(std::int32_t stage, Place at) {
+    if (is_last(stage, at.chunk)) layers_.head_weight_gradient(stage, at);
+    repeat_layers(stage, at, [&](const Place& here) {
+      layers_.weight_gradients(stage, here);
+      data_.after_backward(stage, here, micro_batches_);
+    });
     data_.after_chunk(stage, at, micro_batches_);
   }
 
@@ -180,7 +192,7 @@ class StepWriter {
     return {};
   }
 
-  [[nodiscard]] bool overlapped() const { return recipe_.vpp > 1 && recipe_.overlap_p2p; }
+  [[nodiscard]] bool overlapped() const { return (recipe_.vpp > 1 || split_backward(recipe_)) && recipe_.overlap_p2p; }
 
   /// The stage's end of the messages that this turn needs: posted when the compute stream comes to it, or with overlap one turn
   /// ahead.

@@ -41,6 +41,7 @@ std::int64_t estimated_activities(const ScreenContext& context, const Recipe& re
   std::int64_t layer = of_layer(parted ? kParted : kWhole, ring, steps);
   if (repeats) layer += of_layer(parted ? kPartedAgain : kAgain, ring, steps);
   if (recipe.state_sharding == StateSharding::kZero3) layer += kStateOfLayer;
+  if (split_backward(recipe)) ++layer;  // gradients of weights by themselves
   return per_stage * micro_batches * (layers * layer + std::int64_t{recipe.pp} * recipe.vpp * kTurn);
 }
 

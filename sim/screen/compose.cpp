@@ -20,6 +20,7 @@ namespace {
 /// One micro-batch on one stage.
 struct StageCost {
   Cost forward, backward;
+  Seconds weights;  // part of backward
   double layers = 0;
   Repeated repeated;  // in layers
 };
@@ -50,6 +51,11 @@ StageCost stage_cost(const Recipe& recipe, const RuleSet& rules, const LayerCost
   if (last) {
     stage.forward += layer.head_forward;
     stage.backward += layer.head_backward;
+  }
+  if (split_backward(recipe)) {
+    stage.backward.tp += layer.split_tp * layers;
+    stage.weights = layer.weights.compute * layers;
+    if (last) stage.weights += layer.head_weights.compute;
   }
   return stage;
 }
@@ -92,6 +98,18 @@ double uneven_bubble(const ScreenContext& context, const Recipe& recipe, const R
     backward.push_back(cost.backward.total().value());
   }
   return std::max(0.0, pipeline_time(recipe, static_cast<std::int64_t>(micro_batches), forward, backward) - busy);
+}
+
+/// Idle time of the slowest stage under ZB-H1: what the turns take beyond that stage's own work. Equal stages leave
+/// (pp - 1) (F + B - W), B without W.
+double zero_bubble(const Recipe& recipe, const std::vector<StageCost>& stages, double micro_batches, double busy) {
+  std::vector<double> forward, inputs, weights;
+  for (const StageCost& stage : stages) {
+    forward.push_back(stage.forward.total().value());
+    inputs.push_back((stage.backward.total() - stage.weights).value());
+    weights.push_back(stage.weights.value());
+  }
+  return std::max(0.0, pipeline_time(recipe, static_cast<std::int64_t>(micro_batches), forward, inputs, weights) - busy);
 }
 
 /// Collectives in which a stage reduces its gradients: buckets, but with a pipeline one per chunk where stages beyond the first
@@ -180,7 +198,7 @@ double pp_exposed(const ScreenContext& context, const Recipe& recipe, double mic
   sigma = rated.relative_sigma;
   const double fill = 2.0 * (recipe.pp - 1) * message;  // one forward and one backward pass through the whole pipeline
   const double steady = 2.0 * recipe.vpp * micro_batches * message;
-  const bool overlapped = recipe.vpp > 1 && recipe.overlap_p2p;
+  const bool overlapped = (recipe.vpp > 1 || split_backward(recipe)) && recipe.overlap_p2p;
   return fill + (overlapped ? context.rules.pp_exposed_share : 1.0) * steady;
 }
 
@@ -210,6 +228,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   const WindowedLayers windowed = windowed_by_stage(context, layout);
   // The slowest stage sets the pace; the others' work shows up as bubble when the pipeline fills and drains.
   StageCost slowest;
+  std::vector<StageCost> stages;  // only where their turns are followed
   double sum = 0.0, slowest_total = -1.0, slowest_parameters = 0.0;
   Repeated repeated;
   for (std::int32_t p = 0; p < recipe.pp; ++p) {
@@ -224,6 +243,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
     repeated.attention += stage.repeated.attention;
     repeated.rest += stage.repeated.rest;
     sum += total;
+    if (split_backward(recipe)) stages.push_back(stage);
     if (total > slowest_total) {
       slowest_total = total;
       slowest = stage;
@@ -238,7 +258,8 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   time.exposed_cp = busy.cp;
   time.exposed_tp = busy.tp;
   time.launch = busy.launch;
-  time.bubble = Seconds(windowed.uneven && recipe.pp > 1
+  time.bubble = Seconds(split_backward(recipe) ? zero_bubble(recipe, stages, micro_batches, busy.total().value())
+                        : windowed.uneven && recipe.pp > 1
                             ? uneven_bubble(context, recipe, layout, layer, windowed, micro_batches, busy.total().value())
                             : std::max(0.0, sum - slowest_total) / recipe.vpp);
   // What communication exposes is as uncertain as its link; the layers' share is in `busy` already.

@@ -59,6 +59,7 @@ namespace {
 /// Exposed part of one layer's tensor-parallel collectives, and what kernels lose that run beside the hidden part.
 struct TpExposure {
   double forward = 0, backward = 0;
+  double split = 0;  // of a backward for gradients of inputs alone
   double sigma = 0;  // relative, of the collectives
 };
 
@@ -84,6 +85,7 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
   if (reduce > 0.0) {
     exposed.forward = traffic.forward_all_reduces * reduce;
     const double all = traffic.backward_all_reduces * reduce;
+    exposed.split = all;
     exposed.backward = context.rules.tp_backward_async ? beside(all, std::max(0.0, all - gemm_backward / 2.0)) : all;
     return exposed;
   }
@@ -102,6 +104,10 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
   } else {
     exposed.forward = gathers + scatters;
   }
+  // Where gradients of weights come later nothing passes under the scatters, and the re-gathers under the column products alone.
+  const double again = (traffic.backward_gathers - 2) * gather;
+  const double under = context.rules.tp_backward_async ? beside(again, std::max(0.0, again - gemm_backward / 4.0)) : again;
+  exposed.split = 2.0 * gather + under + traffic.backward_scatters * scatter;
   // Backward: 2 gathers of output gradients (before the products), 2 re-gathers of inputs, 2 scatters of input gradients.
   const double output_gathers = 2.0 * gather;
   const double background = (traffic.backward_gathers - 2) * gather + traffic.backward_scatters * scatter;
@@ -125,6 +131,7 @@ void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShap
       static_cast<double>(padded_vocab(context.model.vocab, context.training.vocab_divisor, recipe.tp)) / recipe.tp;
   add(layer.head_forward, layer.gemm_in_range, operators::linear_forward(context, shape, vocab, h, MathKind::kBf16));
   add(layer.head_backward, layer.gemm_in_range, operators::linear_backward(context, shape, vocab, h, MathKind::kBf16));
+  add(layer.head_weights, layer.gemm_in_range, operators::linear_weight_gradient(context, shape, vocab, h, MathKind::kBf16));
   // Loss: logits written, read for max and sum, softmax written in the saved dtype, gradient read and written; a loss of separate
   // kernels moves what its rule set says.
   const double per_logit = context.rules.loss_traffic_bytes_per_logit > 0.0
@@ -169,10 +176,12 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
   for (const operators::Linear& linear : operators::layer_linears(context, recipe, shape)) {
     add(common.forward, layer.gemm_in_range, operators::linear_forward(context, shape, linear.n, linear.k, shape.math));
     add(common.backward, layer.gemm_in_range, operators::linear_backward(context, shape, linear.n, linear.k, shape.math));
+    add(layer.weights, layer.gemm_in_range, operators::linear_weight_gradient(context, shape, linear.n, linear.k, shape.math));
   }
   const TpExposure tp = tp_exposure(context, recipe, common.forward.compute.value(), common.backward.compute.value());
   common.forward.tp = Seconds(tp.forward);
   common.backward.tp = Seconds(tp.backward);
+  layer.split_tp = Seconds(tp.split - tp.backward);
   common.forward.variance += tp.sigma * tp.forward * tp.sigma * tp.forward;
   common.backward.variance += tp.sigma * tp.backward * tp.sigma * tp.backward;
   add(common.forward, layer.memory_in_range, operators::elementwise(context, recipe, shape, false));

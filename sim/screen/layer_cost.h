@@ -36,7 +36,9 @@ struct LayerCost {
   Cost embedding;     // forward + backward, first stage
   Cost head_forward;  // final norm, head, loss; last stage
   Cost head_backward;
-  CpExposure cp;                                                                 // of the worst layer kind
+  Seconds split_tp;  // exposed TP of one layer's backward more than `backward` has, where gradients of weights come later
+  Cost weights, head_weights;  // of one layer and of the head: what backward takes for gradients of weights
+  CpExposure cp;               // of the worst layer kind
   bool gemm_in_range = true, attention_in_range = true, memory_in_range = true;  // of the measured shapes of each surface
   [[nodiscard]] bool in_range() const { return gemm_in_range && attention_in_range && memory_in_range; }
 };
@@ -54,7 +56,7 @@ struct GroupShapes {
 
 [[nodiscard]] LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe);
 
-/// Only the ends of the pipeline: embedding, head_forward, head_backward.
+/// Only the ends of the pipeline: embedding, head_forward, head_backward, head_weights.
 [[nodiscard]] LayerCost end_costs(const ScreenContext& context, const Recipe& recipe);
 
 /// Composes a candidate from the layer's cost: pipeline, data parallelism, optimizer, memory, verdict.

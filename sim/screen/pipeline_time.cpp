@@ -12,11 +12,12 @@ namespace {
 class PipelineClock {
  public:
   PipelineClock(const Recipe& recipe, std::int32_t micro_batches, std::span<const double> forward,
-                std::span<const double> backward)
+                std::span<const double> backward, std::span<const double> weights)
       : recipe_(recipe),
         micro_batches_(static_cast<std::size_t>(micro_batches)),
         forward_(forward),
         backward_(backward),
+        weights_(weights),
         forward_end_(forward.size() * micro_batches_, kNotYet),
         backward_end_(forward_end_) {}
 
@@ -50,6 +51,10 @@ class PipelineClock {
   /// False while the turn's input does not exist.
   bool take(std::int32_t stage, const StageTurn& turn, double& free) {
     const std::size_t chunk = chunk_index(recipe_, stage, turn.chunk);
+    if (turn.weights) {
+      free += weights_[chunk];
+      return true;
+    }
     const std::size_t last = forward_.size() - 1;
     double input = 0.0;
     if (turn.forward) {
@@ -65,7 +70,7 @@ class PipelineClock {
 
   const Recipe& recipe_;
   std::size_t micro_batches_;
-  std::span<const double> forward_, backward_;
+  std::span<const double> forward_, backward_, weights_;
   std::vector<double> forward_end_, backward_end_;  // (chunk, micro-batch)
 };
 
@@ -74,9 +79,9 @@ class PipelineClock {
 double chunk_by_chunk(double each, double gap, std::int32_t chunks) { return each + (chunks - 1) * std::max(0.0, each - gap); }
 
 double pipeline_time(const Recipe& recipe, std::int64_t micro_batches, std::span<const double> forward,
-                     std::span<const double> backward) {
+                     std::span<const double> backward, std::span<const double> weights) {
   const auto time = [&](std::int64_t count) {
-    return PipelineClock(recipe, static_cast<std::int32_t>(count), forward, backward).run();
+    return PipelineClock(recipe, static_cast<std::int32_t>(count), forward, backward, weights).run();
   };
   const std::int64_t group = recipe.pp;  // the turns repeat by groups of pp micro-batches
   const std::int64_t followed = 4 * group + micro_batches % group;

@@ -10,10 +10,11 @@
 namespace cpfit {
 
 /// Seconds from the first forward to the last backward of `micro_batches`. `forward`, `backward`: seconds of one micro-batch
-/// through each chunk, in pipeline order (pp*vpp). A turn starts when its stage is free and its input exists; messages take no
-/// time. Of many micro-batches only as many are followed as it takes to see the pace of the steady state: O((pp vpp)^2).
+/// through each chunk, in pipeline order (pp*vpp); `weights`: of the second part of a split backward, which `backward` then
+/// leaves out, else empty. A turn starts when its stage is free and its input exists; messages take no time. Of many
+/// micro-batches only as many are followed as it takes to see the pace of the steady state: O((pp vpp)^2).
 [[nodiscard]] double pipeline_time(const Recipe& recipe, std::int64_t micro_batches, std::span<const double> forward,
-                                   std::span<const double> backward);
+                                   std::span<const double> backward, std::span<const double> weights = {});
 
 /// What one stream of `chunks` equal collectives leaves exposed around the passes of an interleaved stage. Chunks are finished
 /// one after the other, `gap` apart: pp micro-batches of one chunk run before the next chunk's. Reductions: the one of the k-th

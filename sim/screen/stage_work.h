@@ -13,6 +13,11 @@ struct Repeated {
   double rest = 0;       // everything else
 };
 
+/// Backward runs in two parts: gradients of inputs, and later those of weights (ZB-H1).
+[[nodiscard]] inline bool split_backward(const Recipe& recipe) {
+  return recipe.pp > 1 && recipe.schedule == Schedule::kZeroBubble;
+}
+
 /// Shares of a fully recomputed layer, and of a layer under selective recompute (framework policies).
 [[nodiscard]] Repeated repeated_by_full(const RuleSet& rules);
 [[nodiscard]] Repeated repeated_by_selective(const RuleSet& rules);

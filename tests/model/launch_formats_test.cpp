@@ -298,6 +298,13 @@ TEST(LaunchTorchtitan, WritesReplicasOfShards) {
             "launch.not_expressible");  // half of a context group
 }
 
+TEST(Launch, RefusesZeroBubble) {
+  EXPECT_EQ(written(LaunchFormat::kTorchtitan, "tp=1,cp=1,pp=4,dp=2,state_sharding=zero3,schedule=zb_h1"),
+            "launch.not_expressible");
+  EXPECT_EQ(written(LaunchFormat::kMegatron, "tp=1,cp=1,pp=4,dp=2,schedule=zb_h1"), "launch.not_expressible");
+  EXPECT_EQ(written(LaunchFormat::kMegatron, "tp=1,cp=1,pp=4,dp=2,schedule=zb_h1,framework=primus"), "launch.framework");
+}
+
 TEST(LaunchDeepspeed, RefusesGroupsOfShards) {
   EXPECT_EQ(written(LaunchFormat::kDeepspeed, "tp=1,cp=1,pp=1,dp=8,state_sharding=zero3,state_shards=4"),
             "launch.not_expressible");

@@ -109,6 +109,30 @@ TEST(LedgerStructure, HybridShardingHoldsWeightsGradientsAndMomentsOfItsGroup) {
   EXPECT_DOUBLE_EQ(accumulating - transient(), 4 * layer / 16);
 }
 
+/// ZB-H1 holds pp micro-batches on every stage: pp - p alive as in 1F1B, p that wait for their weight gradients with the inputs
+/// of the four products and the gradients of their outputs.
+TEST(LedgerStructure, ZeroBubbleKeepsWhatWeightGradientsWaitFor) {
+  LedgerCase one = long_context(CpComm::kP2p, 2), zero = one;
+  one.recipe.pp = zero.recipe.pp = 4;
+  one.even();
+  zero.even();
+  zero.recipe.schedule = Schedule::kZeroBubble;
+  const double tokens = 65536, hidden = 4096, kv = 1024, ffn = 14336;
+  const double inputs = 2 * tokens * (hidden + hidden + hidden + ffn);  // QKV, MLP in, projection, MLP out; bf16
+  const double outputs = 2 * tokens * (hidden + 2 * kv + hidden + 2 * ffn + hidden);
+  const double head = 2 * tokens * hidden + 2 * tokens * 128256;
+  for (std::int32_t stage = 0; stage < 4; ++stage) {
+    for (const Moment moment : {Moment::kForwardEnd, Moment::kMlpBackward}) {
+      const double more = total(allocated_at(zero.at(), stage, moment)) - total(allocated_at(one.at(), stage, moment));
+      EXPECT_NEAR(more, stage * (8 * (inputs + outputs) + (stage == 3 ? head : 0.0)), 1e3) << stage << " " << name_of(moment);
+    }
+    EXPECT_DOUBLE_EQ(stage_memory(zero.at(), stage).resident.value(), stage_memory(one.at(), stage).resident.value());
+  }
+  zero.training.global_batch = 2 * zero.recipe.dp;  // two micro-batches: the third stage holds both in flight, nothing waits
+  EXPECT_EQ(in_flight(zero.recipe, zero.layout, 2, 2).pending, 0.0);
+  EXPECT_EQ(in_flight(zero.recipe, zero.layout, 3, 8).pending, 3.0);
+}
+
 TEST(LedgerStructure, PeakIsTheLargestMoment) {
   const LedgerCase c = long_context(CpComm::kP2p, 4);
   const StageMemory memory = stage_memory(c.at(), 0);

@@ -94,6 +94,13 @@ const std::map<std::string, std::function<void(Case&)>>& breakers() {
        }},
       {"schedule_matches_vpp", [](Case& c) { c.recipe.schedule = Schedule::kInterleaved; }},
       // 20 / 4 = 5 micro-batches on 2 stages.
+      {"schedule_offered", [](Case& c) { c.rules.schedules = {Schedule::kGpipe}; }},
+      {"zero_bubble",
+       [](Case& c) {
+         c.rules.schedules = {Schedule::kZeroBubble};
+         c.recipe.schedule = Schedule::kZeroBubble;
+         c.recipe.overlap_param_gather = false;  // but not overlap_grad_reduce
+       }},
       {"interleaving_micro_batches",
        [](Case& c) {
          c.recipe.vpp = 2;

@@ -27,6 +27,22 @@ TEST(PipelineTime, EqualChunksTakeTheClosedForm) {
   }
 }
 
+TEST(PipelineTime, ZeroBubbleTakesItsClosedForm) {
+  // m (F + B + W) on each stage and (pp - 1)(F + B - W) of bubble, a third of 1F1B's where all three are equal.
+  Recipe recipe = pipeline(4, 1);
+  recipe.schedule = Schedule::kZeroBubble;
+  const struct {
+    double forward, inputs, weights;
+  } costs[] = {{1, 1, 1}, {2, 2.5, 2}, {3, 4, 1}};
+  for (const auto& cost : costs) {
+    const std::vector<double> f(4, cost.forward), b(4, cost.inputs), w(4, cost.weights);
+    for (const std::int64_t m : {4, 8, 17, 400}) {
+      const double each = cost.forward + cost.inputs + cost.weights, bubble = 3 * (cost.forward + cost.inputs - cost.weights);
+      EXPECT_NEAR(pipeline_time(recipe, m, f, b, w), static_cast<double>(m) * each + bubble, 1e-9) << m << " " << cost.weights;
+    }
+  }
+}
+
 TEST(PipelineTime, UnevenChunksByHand) {
   // pp=2, vpp=1, m=2: stage 0 f=1 b=1, stage 1 f=3 b=3. Stage 0: F0 0-1, F1 1-2 (one warm-up, then its first pair). Stage 1: F0
   // 1-4, B0 4-7, F1 7-10, B1 10-13. Stage 0: B0 7-8, B1 13-14.

@@ -26,8 +26,11 @@ Recipe pipeline(std::int32_t pp, std::int32_t vpp, Schedule kind) {
 std::string text(const std::vector<StageTurn>& turns) {
   std::string all;
   for (const StageTurn& turn : turns)
-    all += (all.empty() ? "" : " ") + std::string(turn.forward ? "F" : "B") + std::to_string(turn.micro_batch) +
-           (turn.chunk > 0 ? "." + std::to_string(turn.chunk) : "");
+    all += (all.empty() ? "" : " ") +
+           std::string(turn.forward   ? "F"
+                       : turn.weights ? "W"
+                                      : "B") +
+           std::to_string(turn.micro_batch) + (turn.chunk > 0 ? "." + std::to_string(turn.chunk) : "");
   return all;
 }
 
@@ -38,6 +41,14 @@ TEST(PipelineOrder, OneForwardOneBackward) {
   EXPECT_EQ(text(stage_turns(recipe, 2, 3)), "F0 F1 B0 F2 B1 B2");
   EXPECT_EQ(text(stage_turns(recipe, 0, 3)), "F0 F1 F2 B0 B1 B2");  // fewer micro-batches than stages
   EXPECT_EQ(text(stage_turns(pipeline(4, 1, Schedule::kGpipe), 3, 3)), "F0 F1 F2 B0 B1 B2");
+}
+
+TEST(PipelineOrder, ZeroBubbleFormsWeightGradientsAStageLater) {
+  // Qi et al. 2024, figure of ZB-H1: W of stage p starts p micro-batches after B, what is owed at the end fills the drain.
+  const Recipe recipe = pipeline(4, 1, Schedule::kZeroBubble);
+  EXPECT_EQ(text(stage_turns(recipe, 0, 4)), "F0 F1 F2 F3 B0 W0 B1 W1 B2 W2 B3 W3");
+  EXPECT_EQ(text(stage_turns(recipe, 1, 5)), "F0 F1 F2 B0 F3 B1 W0 F4 B2 W1 B3 W2 B4 W3 W4");
+  EXPECT_EQ(text(stage_turns(recipe, 3, 5)), "F0 B0 F1 B1 F2 B2 F3 B3 W0 F4 B4 W1 W2 W3 W4");
 }
 
 TEST(PipelineOrder, InterleavedRunsPpMicroBatchesOfAChunk) {
