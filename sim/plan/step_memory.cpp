@@ -19,15 +19,16 @@ constexpr auto kActivation = static_cast<std::size_t>(Component::kActivations);
 
 /// What one stage allocates, in whole bytes.
 struct StageBytes {
-  std::int64_t resident = 0;
+  std::int64_t resident = 0;  // between steps
+  Bytewise left_over{};       // of that, what the next forward replaces: a stage's last input, gathered weights
   std::int64_t attention_half = 0, mlp_half = 0;  // saved per layer and micro-batch
   std::int64_t pending = 0;                       // per layer and micro-batch from its backward to its gradients of weights
-  std::array<Bytewise, kMomentCount> beyond{};    // of each moment: what is neither resident nor saved
+  std::array<Bytewise, kMomentCount> beyond{};    // of each moment: what is neither there all the time nor saved
 };
 
 StageBytes stage_bytes(const MemoryCase& at, std::int32_t stage, std::int32_t micro_batches) {
   StageBytes bytes;
-  const auto whole = [](Bytes value) { return std::llround(value.value()); };
+  const auto whole = [](Bytes value) { return static_cast<std::int64_t>(std::llround(value.value())); };
   const auto at_moment = [&](cpfit::Moment moment) { return allocated_at(at, stage, moment); };
   const std::array<Bytes, kComponentCount> resident = at_moment(cpfit::Moment::kBetweenSteps);
   for (const Bytes part : resident) bytes.resident += whole(part);
@@ -49,11 +50,18 @@ StageBytes stage_bytes(const MemoryCase& at, std::int32_t stage, std::int32_t mi
   const auto per_layer = static_cast<std::int64_t>(static_cast<double>(saved) / layers);
   bytes.mlp_half = std::clamp<std::int64_t>(saved - at_attention, 0, per_layer);
   bytes.attention_half = per_layer - bytes.mlp_half;
+  Bytewise always{};
+  std::array<std::array<Bytes, kComponentCount>, kMomentCount> all;
+  for (std::size_t c = 0; c < kComponentCount; ++c) always[c] = whole(resident[c]);
   for (int m = 0; m < kMomentCount; ++m) {
-    const std::array<Bytes, kComponentCount> all = at_moment(static_cast<cpfit::Moment>(m));
-    for (std::size_t c = 0; c < all.size(); ++c) {
-      if (c != kActivation) bytes.beyond[static_cast<std::size_t>(m)][c] = std::max<std::int64_t>(0, whole(all[c] - resident[c]));
-    }
+    all[static_cast<std::size_t>(m)] = at_moment(static_cast<cpfit::Moment>(m));
+    for (std::size_t c = 0; c < kComponentCount; ++c) always[c] = std::min(always[c], whole(all[static_cast<std::size_t>(m)][c]));
+  }
+  for (std::size_t c = 0; c < kComponentCount; ++c) {
+    if (c == kActivation) continue;
+    bytes.left_over[c] = whole(resident[c]) - always[c];
+    for (int m = 0; m < kMomentCount; ++m)
+      bytes.beyond[static_cast<std::size_t>(m)][c] = whole(all[static_cast<std::size_t>(m)][c]) - always[c];
   }
   return bytes;
 }
@@ -72,6 +80,22 @@ class RankMemory {
   RankMemory(const engine::Program& program, std::int32_t rank, const StageBytes& bytes, timeline::MemoryProgram& memory)
       : program_(program), rank_(rank), bytes_(bytes), memory_(memory) {}
 
+  /// `update_next`: no further segment of this step's forward and backward passes follows.
+  void add(const Segment& segment, bool update_next) {
+    const engine::Tag& tag = program_.tags[activity(segment.activities.front()).tag];
+    if (left_over_there_ && tag.pass == StepPass::kForward) {
+      for (std::size_t c = 0; c < kComponentCount; ++c)
+        event(segment.activities.front(), timeline::Moment::kStart, c, kLeftOver, -bytes_.left_over[c]);
+      left_over_there_ = false;
+    }
+    add(segment);
+    if (left_over_there_ || !update_next || tag.pass != StepPass::kBackward) return;
+    for (std::size_t c = 0; c < kComponentCount; ++c)
+      event(segment.activities.back(), timeline::Moment::kEnd, c, kLeftOver, bytes_.left_over[c]);
+    left_over_there_ = true;
+  }
+
+ private:
   void add(const Segment& segment) {
     const engine::Activity& first = activity(segment.activities.front());
     const engine::Tag& tag = program_.tags[first.tag];
@@ -88,7 +112,6 @@ class RankMemory {
     }
   }
 
- private:
   [[nodiscard]] const engine::Activity& activity(ActivityId id) const {
     return program_.activities[static_cast<std::size_t>(id)];
   }
@@ -132,9 +155,11 @@ class RankMemory {
   std::int32_t rank_;
   const StageBytes& bytes_;
   timeline::MemoryProgram& memory_;
+  bool left_over_there_ = true;
 
  public:
-  static constexpr std::int32_t kSavedNames = 3;  // names 0 to 2; the others are the moments'
+  static constexpr std::int32_t kLeftOver = 3;
+  static constexpr std::int32_t kSavedNames = 4;  // names before those of the moments; 2: what waits for gradients of weights
 };
 
 /// Compute activities of every rank in the order of the program, cut into segments.
@@ -183,7 +208,9 @@ std::vector<std::vector<Segment>> segments_of(const engine::Program& program, st
 timeline::MemoryProgram memory_program(const MemoryCase& at, const schedule::StepProgram& step) {
   timeline::MemoryProgram memory;
   for (int c = 0; c < kComponentCount; ++c) memory.components.emplace_back(name_of(static_cast<Component>(c)));
-  memory.names = {"saved by the attention half", "saved by the MLP half", "kept for gradients of weights"};
+  memory.names = {"saved by the attention half", "saved by the MLP half", "kept for gradients of weights",
+                  "left over from the step before"};
+  memory.of_resident = RankMemory::kLeftOver;
   for (int m = 0; m < kMomentCount; ++m) memory.names.emplace_back(name_of(static_cast<cpfit::Moment>(m)));
   std::vector<StageBytes> stages;
   for (std::int32_t stage = 0; stage < at.recipe.pp; ++stage) stages.push_back(stage_bytes(at, stage, step.micro_batches));
@@ -192,7 +219,13 @@ timeline::MemoryProgram memory_program(const MemoryCase& at, const schedule::Ste
     const StageBytes& bytes = stages[static_cast<std::size_t>(step.ranks.coordinate(rank).pp)];
     memory.resident.push_back(bytes.resident);
     RankMemory of_rank(step.program, rank, bytes, memory);
-    for (const Segment& segment : segments[static_cast<std::size_t>(rank)]) of_rank.add(segment);
+    const std::vector<Segment>& own = segments[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const auto pass_of = [&](const Segment& segment) {
+        return step.program.tags[step.program.activities[static_cast<std::size_t>(segment.activities.front())].tag].pass;
+      };
+      of_rank.add(own[i], i + 1 == own.size() || pass_of(own[i + 1]) == StepPass::kUpdate);
+    }
   }
   return memory;
 }

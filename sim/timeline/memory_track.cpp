@@ -39,11 +39,12 @@ std::vector<MemoryChange> memory_changes(const History& history, const MemoryPro
 
 namespace {
 
-/// The sums of all tensors after `count` changes; those that are zero are left out.
-std::vector<LiveTensor> alive_after(const std::vector<MemoryChange>& changes, std::size_t count) {
+/// The sums of all tensors after `count` changes, but for those that `resident` holds; those that are zero are left out.
+std::vector<LiveTensor> alive_after(const MemoryProgram& memory, const std::vector<MemoryChange>& changes, std::size_t count) {
   std::map<TensorKey, LiveTensor> alive;
   for (std::size_t i = 0; i < count; ++i) {
     const LiveTensor& change = changes[i].tensor;
+    if (change.name == memory.of_resident) continue;
     const auto [tensor, fresh] = alive.try_emplace(key_of(change), change);
     if (!fresh) tensor->second.bytes += change.bytes;
   }
@@ -85,13 +86,12 @@ MemoryTrack track_of(const MemoryProgram& memory, const std::vector<MemoryChange
       changes_at_peak = i + 1;
     }
   }
-  track.alive_at_peak = alive_after(changes, changes_at_peak);
+  track.alive_at_peak = alive_after(memory, changes, changes_at_peak);
   check_frees(memory, track.alive_at_peak, rank);
-  check_frees(memory, alive_after(changes, changes.size()), rank);
+  check_frees(memory, alive_after(memory, changes, changes.size()), rank);
   track.components_at_peak.assign(memory.components.size(), 0);
-  for (const LiveTensor& tensor : track.alive_at_peak) {
-    track.components_at_peak[static_cast<std::size_t>(tensor.component)] += tensor.bytes;
-  }
+  for (std::size_t i = 0; i < changes_at_peak; ++i)
+    track.components_at_peak[static_cast<std::size_t>(changes[i].tensor.component)] += changes[i].tensor.bytes;
   return track;
 }
 

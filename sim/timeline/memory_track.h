@@ -25,7 +25,8 @@ struct MemoryEvent {
 
 struct MemoryProgram {
   std::vector<std::string> components, names;
-  std::vector<std::int64_t> resident;  // (ranks) bytes that stay through the step
+  std::vector<std::int64_t> resident;  // (ranks) bytes between steps
+  std::int32_t of_resident = -1;       // name of what `resident` holds and the step frees first; -1: it all stays
   std::vector<MemoryEvent> events;
 };
 
@@ -49,8 +50,8 @@ struct MemoryTrack {
   std::vector<MemoryPoint> points;               // ascending; the first one at 0
   std::int64_t peak = 0;                         // resident included
   Picoseconds peak_time = 0;                     // first instant of the peak
-  std::vector<std::int64_t> components_at_peak;  // (components), without resident
-  std::vector<LiveTensor> alive_at_peak;         // largest first, then by component, name, layer, micro-batch
+  std::vector<std::int64_t> components_at_peak;  // (components), less what was resident: below 0 where some of that is freed
+  std::vector<LiveTensor> alive_at_peak;         // without resident; largest first, then by component, name, layer, micro-batch
 };
 
 /// One track per rank of the program. At one instant, what ends is counted before what starts, each as one change; so a tensor
