@@ -9,6 +9,7 @@
 #include "model/traffic/collective_traffic.h"
 #include "model/traffic/cp_traffic.h"
 #include "model/transformer/parameters.h"
+#include "sim/screen/stage_work.h"
 
 namespace cpfit {
 
@@ -36,17 +37,24 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
   const double parameters = static_cast<double>(count.total()) / recipe.pp / recipe.tp;
   const DpTraffic dp = dp_traffic(parameters, context.training, recipe, context.rules);
 
-  const double layer_runs = layers * micro_batches;
-  const double tp_bytes = layer_runs * static_cast<double>(recipe.tp - 1) / recipe.tp *
-                          ((tp.forward_gathers + tp.backward_gathers) * tp.gather.value() +
-                           (tp.forward_scatters + tp.backward_scatters + 2 * (tp.forward_all_reduces + tp.backward_all_reduces)) *
-                               tp.activation.value());
-  const double exchange = (cp.forward.exchange + cp.backward.exchange).value() * layer_runs;
-  const double cp_forward = cp.forward.sent.value() * layer_runs;
-  const double cp_backward = cp.backward.sent.value() * layer_runs;
+  // What backward computes again is sent again: attention's exchanges, and with whole layers their collectives.
+  const Repeated repeated = repeated_on(recipe, context.rules, layers);
+  const bool whole_layers = recipe.recompute.kind == RecomputeKind::kFull || recipe.recompute.kind == RecomputeKind::kBlock;
+  const double backward_runs = layers * micro_batches;
+  const double forward_runs = backward_runs + (whole_layers ? repeated.rest : 0.0) * micro_batches;
+  const double attention_runs = backward_runs + repeated.attention * micro_batches;
+  const auto tp_sent = [&](std::int32_t gathers, std::int32_t scatters, std::int32_t all_reduces) {
+    return gathers * tp.gather.value() + (scatters + 2 * all_reduces) * tp.activation.value();
+  };
+  const double tp_bytes = static_cast<double>(recipe.tp - 1) / recipe.tp *
+                          (forward_runs * tp_sent(tp.forward_gathers, tp.forward_scatters, tp.forward_all_reduces) +
+                           backward_runs * tp_sent(tp.backward_gathers, tp.backward_scatters, tp.backward_all_reduces));
+  const double exchange = cp.forward.exchange.value() * attention_runs + cp.backward.exchange.value() * backward_runs;
+  const double cp_forward = cp.forward.sent.value() * attention_runs;
+  const double cp_backward = cp.backward.sent.value() * backward_runs;
   const double leaving = cp.inner > 1 ? static_cast<double>(cp.inner - 1) / cp.inner : 0.0;
-  const double ring_forward = cp_forward - cp.forward.exchange.value() * leaving * layer_runs;
-  const double ring_backward = cp_backward - cp.backward.exchange.value() * leaving * layer_runs;
+  const double ring_forward = cp_forward - cp.forward.exchange.value() * leaving * attention_runs;
+  const double ring_backward = cp_backward - cp.backward.exchange.value() * leaving * backward_runs;
   const double members = static_cast<double>(dp.ranks), copies = static_cast<double>(dp.replicas);
   const double dp_bytes =
       dp.ranks > 1 ? (dp.reduce_scatter.value() * (dp.all_reduce ? 2.0 : 1.0) + dp.all_gather.value()) * (members - 1) / members

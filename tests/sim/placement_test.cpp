@@ -166,6 +166,23 @@ TEST(Placement, LinkLoadsAreThoseOfTheRecipeAsItStands) {
 }
 
 /// Two sockets whose GPUs are numbered in turns: even ones on socket 0. In the order of the numbers every hop would cross.
+/// Llama 3 8B at 128k on a ring of 8: KV of a rank are 2 * 16384 tokens * 8 heads * 128 * 2 bytes = 64 MiB, sent over 7 hops by
+/// each of 32 layers: 14 GiB forward. Selective and full recompute run the forward ring once more.
+TEST(Placement, WhatIsComputedAgainIsSentAgain) {
+  const auto most = [](const char* recipe) {
+    const Study study("dgx-h100", 1, recipe);
+    return link_loads(study.context(), study.recipe(), 1).front().bytes.value();
+  };
+  const double none = most("tp=1,cp=8,dp=1,pp=1"), again = 14.0 * 1073741824.0;
+  EXPECT_NEAR(most("tp=1,cp=8,dp=1,pp=1,recompute=selective") - none, again, 1.0);
+  EXPECT_NEAR(most("tp=1,cp=8,dp=1,pp=1,recompute=full") - none, again, 1.0);
+  EXPECT_NEAR(most("tp=1,cp=8,dp=1,pp=1,recompute=block-8") - none, again / 4, 1.0);
+  // tp 8: four collectives of T*H*2 = 1 GiB, 7/8 each, more per layer that runs again.
+  const double layers = 4.0 * 1073741824.0 * 7 / 8 * 32;
+  EXPECT_NEAR(most("tp=8,cp=1,dp=1,pp=1,recompute=full") - most("tp=8,cp=1,dp=1,pp=1"), layers, 1.0);
+  EXPECT_EQ(most("tp=8,cp=1,dp=1,pp=1,recompute=selective"), most("tp=8,cp=1,dp=1,pp=1"));
+}
+
 TEST(Placement, PcieRingCrossesTheSocketsOnceEachWay) {
   const Study straight("pcie-8gpu-l40s", 1, "tp=1,cp=8,dp=1,pp=1");
   const PlacementPrice price = straight.price();
