@@ -151,7 +151,8 @@ int write_job(const LaunchArguments& arguments, LaunchFormat format) {
     }
     scenario = std::move(study->scenario);
   }
-  const Outcome<Recipe> parsed = arguments.recipe ? parse_recipe(*arguments.recipe, recipe) : Outcome<Recipe>(recipe);
+  const Outcome<Recipe> parsed =
+      arguments.recipe ? parse_recipe_on(*arguments.recipe, recipe, scenario->cluster.gpus()) : Outcome<Recipe>(recipe);
   if (!parsed.ok()) {
     print_argument_problems("--recipe", parsed.problems());
     return kBadInput;

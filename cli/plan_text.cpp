@@ -138,8 +138,7 @@ std::string ledger_text(const StageLedger& ledger) {
 
 std::string links_text(const std::vector<LinkLoad>& links, std::size_t limit) {
   // Ranks do alike, so their links do: one line for neighbours in the list that carry and take the same.
-  Table table(
-      {{"from", false}, {"to", false}, {"bytes per step"}, {"busy"}, {fmt::format("alike, of the {} busiest", links.size())}});
+  Table table({{"from", false}, {"to", false}, {"bytes per step"}, {"at full rate"}, {"links alike"}});
   std::size_t rows = 0;
   for (std::size_t begin = 0; begin < links.size() && rows < limit; ++rows) {
     std::size_t end = begin;

@@ -1,13 +1,14 @@
 // cpfit presets: what cpfit knows without being told, a source per row.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
-#include "model/cluster/cluster.h"
+#include "model/cluster/cluster_spec.h"
 #include "model/framework/rule_set.h"
 #include "model/presets/embedded.h"
 #include "model/quantity/hash.h"
@@ -106,7 +107,9 @@ int show_clusters(bool json) {
   Json list = Json::array();
   Table table({{"cluster", false}, {"GPU", false}, {"GPUs per node"}, {"scale-up domain"}, {"source", false}});
   for (const std::string& name : cluster_preset_names()) {
-    const Outcome<Cluster> cluster = build_cluster(name, 1);
+    // As many nodes as one scale-up domain joins: one node of a rack would show its own GPUs only.
+    const Outcome<ClusterSpec> spec = find_cluster_spec(name);
+    const Outcome<Cluster> cluster = spec.ok() ? build_cluster(*spec, std::max(1, spec->domain_nodes)) : spec.problems();
     if (!cluster.ok()) continue;
     if (json) {
       list.push_back({{"name", name},

@@ -43,10 +43,21 @@ void warn_of_groups(Study& study, const Recipe& recipe) {
   }
 }
 
+Outcome<Recipe> parse_recipe_on(const std::string& text, const Recipe& base, std::int64_t gpus) {
+  Outcome<Recipe> recipe = parse_recipe(text, base);
+  Recipe other = base;
+  other.dp = base.dp + 1;
+  const Outcome<Recipe> over_other = parse_recipe(text, other);
+  if (!recipe.ok() || !over_other.ok() || recipe->dp == over_other->dp) return recipe;  // dp is named
+  const std::int64_t ranks = std::int64_t{recipe->tp} * recipe->cp * recipe->pp;
+  if (ranks > 0 && gpus % ranks == 0 && gpus / ranks <= kMaxDegree) recipe.value().dp = static_cast<std::int32_t>(gpus / ranks);
+  return recipe;
+}
+
 std::optional<ChosenRecipe> choose_recipe(const std::optional<std::string>& text, const Study& study) {
   const Recipe& base = study.scenario.base;
   if (text) {
-    const Outcome<Recipe> named = parse_recipe(*text, base);
+    const Outcome<Recipe> named = parse_recipe_on(*text, base, study.scenario.cluster.gpus());
     if (named.ok() && find_framework(named->framework).ok()) return ChosenRecipe{*named};
     print_argument_problems("--recipe", named.ok() ? find_framework(named->framework).problems() : named.problems());
     return std::nullopt;

@@ -13,7 +13,7 @@ std::unique_ptr<Asked> ask_about(const AskArguments& arguments) {
   auto asked = std::make_unique<Asked>();
   asked->study = std::move(*study);
   if (!arguments.recipe.empty()) {
-    Outcome<Recipe> recipe = parse_recipe(arguments.recipe, asked->study.scenario.base);
+    Outcome<Recipe> recipe = parse_recipe_on(arguments.recipe, asked->study.scenario.base, asked->study.scenario.cluster.gpus());
     if (!recipe.ok()) {
       print_argument_problems("--recipe", recipe.problems());
       return nullptr;

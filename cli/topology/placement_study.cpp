@@ -1,5 +1,7 @@
 #include "cli/topology/placement_study.h"
 
+#include "cli/study.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +71,7 @@ PlacementStudy::PlacementStudy(Scenario scenario, const Recipe& recipe)
 
 Outcome<PlacementStudy> PlacementStudy::build(const Cluster& cluster, const PlacementOptions& options) {
   Outcome<Scenario> scenario = scenario_of(cluster, options);
-  Outcome<Recipe> recipe = parse_recipe(options.recipe, Recipe{});
+  Outcome<Recipe> recipe = parse_recipe_on(options.recipe, Recipe{}, cluster.gpus());
   Problems problems = scenario.problems();
   for (Problem& problem : in_recipe(recipe.problems())) problems.push_back(std::move(problem));
   if (!problems.empty()) return problems;

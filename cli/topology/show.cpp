@@ -282,7 +282,7 @@ int run_show(const ShowArguments& arguments) {
     if (shown.advice && !shown.advice->before.ring.empty()) {
       const PlacementPrice& price = shown.advice->before;
       fmt::print("\n{}\n",
-                 wrapped(fmt::format("{}: a KV message of {} takes {} over the slowest hop, {} of {} hops leave their node.",
+                 wrapped(fmt::format("{}: a KV message of {} takes {} over the slowest hop, {} of {} hops go over NICs.",
                                      study->subject(), print_bytes(price.kv_message), print_time(price.slowest.message),
                                      price.counts.leaving, price.counts.hops),
                          2));

@@ -1,6 +1,7 @@
 #include "model/cluster/cluster_spec.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -202,18 +203,23 @@ std::vector<ClusterSpec> cluster_specs() {
 }
 
 Outcome<ClusterSpec> find_cluster_spec(const std::string& name) {
-  std::vector<std::string> known;
+  constexpr std::size_t kNamed = 4;
+  std::vector<std::string> known, with_part;  // "h100" is a part of "dgx-h100"
   const std::string wanted = lower(name);
   for (ClusterSpec& spec : cluster_specs()) {
     const auto matches = [&](const std::string& alias) { return lower(alias) == wanted; };
     if (matches(spec.name) || std::any_of(spec.aliases.begin(), spec.aliases.end(), matches)) return std::move(spec);
     known.push_back(spec.name);
     known.insert(known.end(), spec.aliases.begin(), spec.aliases.end());
+    if (("-" + spec.name + "-").find("-" + wanted + "-") != std::string::npos && with_part.size() < kNamed)
+      with_part.push_back(fmt::format("'{}'", spec.name));
   }
   const std::string nearest = nearest_name(name, known);
   return Problem{"cluster.unknown", name, fmt::format("no cluster preset is called '{}'", name),
-                 nearest.empty() ? "`cpfit presets clusters` lists them; a topology file describes any other cluster"
-                                 : fmt::format("did you mean '{}'?", nearest)};
+                 !with_part.empty()
+                     ? fmt::format("did you mean {}? `cpfit presets clusters` lists all", fmt::join(with_part, ", "))
+                 : nearest.empty() ? "`cpfit presets clusters` lists them; a topology file describes any other cluster"
+                                   : fmt::format("did you mean '{}'?", nearest)};
 }
 
 Problems override_value(ClusterSpec& spec, const std::string& key, const std::string& value, const std::string& where) {
@@ -334,7 +340,9 @@ Outcome<Cluster> with_nodes(const Cluster& cluster, std::int64_t nodes) {
   other.gpu = cluster.gpu;
   other.source = cluster.source;
   if (cluster.device_orders.empty()) return other;
-  return with_device_orders(std::move(other), cluster.device_orders);
+  DeviceOrders orders = cluster.device_orders;
+  if (std::ssize(orders) > nodes) orders.resize(static_cast<std::size_t>(nodes));
+  return with_device_orders(std::move(other), std::move(orders));
 }
 
 std::vector<std::string> cluster_preset_names() {

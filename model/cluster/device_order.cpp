@@ -34,6 +34,9 @@ Outcome<Cluster> with_device_orders(Cluster cluster, DeviceOrders orders) {
       return wrong_order(fmt::format("the device order {} does not name each of the {} GPUs of a host once",
                                      device_order_text(order), cluster.gpus_per_node));
   }
+  if (std::ssize(orders) > cluster.nodes)
+    return wrong_order(
+        fmt::format("{} device orders for {} hosts: the last ones would never be used", orders.size(), cluster.nodes));
   const std::vector<Vertex>& vertices = cluster.topology->vertices();
   std::vector<std::int32_t> ranked;
   if (!orders.empty()) {

@@ -118,6 +118,29 @@ void check_data_sheet(const Cluster& cluster, Problems& findings) {
   host.report(findings, "topology.warning.pcie", "check the PCIe generation; rates are one direction");
 }
 
+/// NICs that the fabric gives far more than their host can: a rate in bits written as bytes is eight times too large.
+void check_nics(const Cluster& cluster, Problems& findings) {
+  constexpr double kTooMuch = 2.0;
+  const Topology& topology = *cluster.topology;
+  std::map<std::int32_t, double> inside, outside;  // by NIC vertex
+  for (const Link& link : topology.links()) {
+    const Vertex &from = topology.vertices()[static_cast<std::size_t>(link.from)],
+                 &to = topology.vertices()[static_cast<std::size_t>(link.to)];
+    if (from.kind != VertexKind::kNic) continue;
+    (to.node == from.node ? inside : outside)[link.from] += link.capacity.value();
+  }
+  Tally nics;
+  for (const auto& [nic, rate] : outside) {
+    const auto host = inside.find(nic);
+    if (host == inside.end() || rate <= kTooMuch * host->second) continue;
+    nics.add(topology.vertices()[static_cast<std::size_t>(nic)].name,
+             fmt::format("its network carries {}, its slot in the host {}", print_rate(BytesPerSecond(rate)),
+                         print_rate(BytesPerSecond(host->second))));
+  }
+  nics.report(findings, "topology.warning.nic",
+              "a NIC is sold by bits: 400 Gb/s are 50 GB/s; write \"400 Gb/s\", or check the PCIe slot");
+}
+
 }  // namespace
 
 Problems check_topology(const Cluster& cluster) {
@@ -132,6 +155,7 @@ Problems check_topology(const Cluster& cluster) {
   check_links(*cluster.topology, findings);
   check_routes(cluster, findings);
   check_data_sheet(cluster, findings);
+  check_nics(cluster, findings);
   return findings;
 }
 

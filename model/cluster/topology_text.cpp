@@ -223,7 +223,7 @@ std::optional<RingWarning> ring_warning(const Cluster& cluster, std::int32_t tp,
     if (other.tp > 1) warning.sentence += fmt::format("; tp collectives then run at {}", print_rate(other.tensor_rate));
     warning.sentence += ".";
   }
-  if (warning.alternatives.empty()) warning.sentence += " No other order of the same groups spares it.";
+  if (warning.alternatives.empty()) warning.sentence += " No other rank order spares it.";
   return warning;
 }
 

@@ -190,8 +190,9 @@ Problem unknown_key(std::string_view key) {
     if (synonym.theirs == key) near = synonym.ours;
   }
   if (near.empty()) near = nearest_name(std::string(key), recipe_keys());
-  return {"recipe.unknown_key", std::string(key), fmt::format("a recipe has no key '{}'", key),
-          near.empty() ? "see the keys that `cpfit simulate --help` lists" : fmt::format("did you mean '{}'?", near)};
+  return {
+      "recipe.unknown_key", std::string(key), fmt::format("a recipe has no key '{}'", key),
+      near.empty() ? fmt::format("its keys are {}", fmt::join(recipe_keys(), ", ")) : fmt::format("did you mean '{}'?", near)};
 }
 
 std::string_view trimmed(std::string_view text) {

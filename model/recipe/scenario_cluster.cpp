@@ -1,4 +1,5 @@
 // The cluster of a scenario: a preset or a topology file, and how many nodes of it.
+#include "model/cluster/cluster_part.h"
 #include "model/cluster/device_order.h"
 #include "model/cluster/topology_file.h"
 #include "model/recipe/scenario_sections.h"
@@ -48,6 +49,9 @@ DeviceOrders read_device_orders(Section& section) {
     append(*found);
   } else {
     for (const toml::node& item : *list) append(item);
+    if (list->empty())
+      section.report("device_order", "scenario.empty_list", "cluster.device_order is an empty list",
+                     "leave it out: GPUs are then taken as they are numbered");
   }
   return orders;
 }
@@ -106,13 +110,14 @@ std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
       return std::nullopt;
     }
     const std::int64_t per_node = one->gpus_per_node;
-    if (*gpus % per_node != 0) {
-      section.report(
-          "gpus", "scenario.impossible", fmt::format("cluster.gpus is {}, a node has {}", *gpus, per_node),
-          fmt::format("write {} or {}", std::max(per_node, *gpus / per_node * per_node), (*gpus / per_node + 1) * per_node));
+    const std::int64_t whole = *gpus / per_node * per_node;
+    if (*gpus < per_node ? per_node % *gpus != 0 : whole != *gpus) {
+      section.report("gpus", "scenario.impossible", fmt::format("cluster.gpus is {}, a node has {}", *gpus, per_node),
+                     *gpus < per_node ? fmt::format("write {}, or a number that divides it", per_node)
+                                      : fmt::format("write {} or {}", whole, whole + per_node));
       return std::nullopt;
     }
-    count = *gpus / per_node;
+    count = std::max<std::int64_t>(1, *gpus / per_node);
   }
   Outcome<Cluster> cluster = build(count);
   if (!cluster) {
@@ -121,6 +126,7 @@ std::optional<Cluster> read_cluster(const toml::node& node, Reading& reading) {
     refuse(nodes && of_count ? "nodes" : key, cluster.problems());
     return std::nullopt;
   }
+  if (gpus && *gpus < cluster->gpus()) cluster = part_of_node(std::move(cluster).value(), static_cast<std::int32_t>(*gpus));
   if (!device_orders.empty()) {
     cluster = with_device_orders(std::move(cluster).value(), std::move(device_orders));
     if (!cluster) {

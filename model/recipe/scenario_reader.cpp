@@ -87,7 +87,7 @@ const toml::node* Section::node(std::string_view key) {
 
 void Section::wrong_type(const toml::node& found, std::string_view key, std::string_view wanted) {
   reading_.report(found, "scenario.wrong_type", fmt::format("{} is {}, it must be {}", full_name(key), type_text(found), wanted),
-                  found.is_string() ? "remove the quotes if it is a number or a flag" : fmt::format("write {}", wanted));
+                  fmt::format("write {}", wanted));
 }
 
 std::optional<std::string> Section::text(std::string_view key) {
@@ -105,6 +105,10 @@ std::optional<std::string> Section::text(std::string_view key) {
   return text->get();
 }
 
+bool is_number(const std::string& written) {
+  return !written.empty() && written.find_first_not_of("0123456789") == std::string::npos;
+}
+
 std::optional<std::int64_t> whole_number(const toml::node& node, std::string_view key, std::int64_t at_least,
                                          std::int64_t at_most, Reading& reading) {
   const auto* integer = node.as_integer();
@@ -112,7 +116,9 @@ std::optional<std::int64_t> whole_number(const toml::node& node, std::string_vie
     const std::string written = scalar_text(node).value_or(std::string(type_text(node)));
     reading.report(node, "scenario.wrong_type",
                    fmt::format("{} is {} ({}), it must be a whole number", key, type_text(node), written),
-                   node.is_string() ? "remove the quotes" : "write a whole number");
+                   node.is_string() && is_number(written)                       ? "remove the quotes"
+                   : node.is_string() && written.find(',') != std::string::npos ? "write several values as a list: [1, 2]"
+                                                                                : "write a whole number");
     return std::nullopt;
   }
   if (integer->get() < at_least || integer->get() > at_most) {
@@ -340,6 +346,8 @@ void Section::finish() {
     }
     if (repair.empty()) {
       const std::string near = nearest_name(key, known_);
+      std::sort(known_.begin(), known_.end());
+      known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
       repair = near.empty() ? fmt::format("known here are {}", fmt::join(known_, ", ")) : fmt::format("did you mean '{}'?", near);
     }
     reading_.report(

@@ -34,6 +34,11 @@ Problems check_architecture(const Architecture& model, const std::string& where)
   for (const Bound& bound : kBounds) {
     const std::int64_t value = model.*bound.field;
     if (value >= bound.low && value <= bound.high) continue;
+    if (value == 0) {
+      problems.push_back({"model.missing", place(bound.name), fmt::format("{} is missing", bound.name),
+                          fmt::format("set {} to the model's own value, or name a preset or a config.json", bound.name)});
+      continue;
+    }
     problems.push_back({"model.out_of_range", place(bound.name),
                         fmt::format("{} is {}, but must lie between {} and {}", bound.name, value, bound.low, bound.high),
                         fmt::format("set {} to the model's own value", bound.name)});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/cluster/cluster_part.h"
 #include "model/quantity/text.h"
 #include "sim/ask/fit_space.h"
 #include "sim/plan/search.h"
@@ -38,10 +39,7 @@ std::vector<Size> sizes_of(const Cluster& cluster) {
 Scenario counted(const Scenario& scenario, const Size& size) {
   Scenario changed = scenario;
   changed.cluster.nodes = size.nodes;
-  changed.cluster.gpus_per_node = size.gpus_per_node;
-  if (size.gpus_per_node < scenario.cluster.gpus_per_node) {
-    changed.cluster.scale_up_domain = std::min(scenario.cluster.scale_up_domain, size.gpus_per_node);
-  }
+  if (size.gpus_per_node < scenario.cluster.gpus_per_node) changed.cluster = part_of_node(scenario.cluster, size.gpus_per_node);
   changed.search.dp.clear();
   return changed;
 }

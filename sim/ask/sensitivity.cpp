@@ -290,13 +290,22 @@ std::string sentence_of(const Sensitivity& answer) {
     if (heaviest == nullptr || std::abs(variation.memory_change.value()) > std::abs(heaviest->memory_change.value()))
       heaviest = &variation;
   }
-  std::string text = fmt::format("{} matters: {} changes tokens/s per GPU by {}{}", answer.key, fastest->value,
-                                 fastest->speed_change < 0 ? "-" : "+", print_share(std::abs(fastest->speed_change)));
+  std::string text = fmt::format("{} matters", answer.key);
+  const char* before = ": ";
+  if (std::abs(fastest->speed_change) >= 0.001) {
+    text += fmt::format("{}{} changes tokens/s per GPU by {}{}", before, fastest->value, fastest->speed_change < 0 ? "-" : "+",
+                        print_share(std::abs(fastest->speed_change)));
+    before = "; ";
+  }
   if (heaviest->memory_change.value() != 0.0) {
-    text += fmt::format("; {} changes the memory of the worst stage by {}{}", heaviest->value,
+    text += fmt::format("{}{} changes the memory of the worst stage by {}{}", before, heaviest->value,
                         heaviest->memory_change.value() < 0 ? "-" : "+",
                         print_bytes(Bytes(std::abs(heaviest->memory_change.value()))));
   }
+  const auto refused = std::find_if(answer.variations.begin(), answer.variations.end(),
+                                    [](const Variation& v) { return !v.candidate && !v.reason.empty(); });
+  if (std::string_view(before) == ": " && heaviest->memory_change.value() == 0.0 && refused != answer.variations.end())
+    text += fmt::format(": at {} {}", refused->value, refused->reason);
   const bool turns =
       std::any_of(answer.variations.begin(), answer.variations.end(), [](const Variation& v) { return v.fit_changes; });
   return text + (turns ? "; whether it fits depends on it." : ".");

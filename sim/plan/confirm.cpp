@@ -40,7 +40,7 @@ std::vector<Shortlisted> shortlist(const ScreenContext& context, const ConfirmLi
     confirmation.activities = schedule::estimated_activities(context, candidate.recipe, {});
     if (confirmation.activities > limits.activities) {
       confirmation.skipped = about(confirmation.activities) + ", too many for one recipe";
-    } else if (together + confirmation.activities > limits.activities_together) {
+    } else if (!list.empty() && together + confirmation.activities > limits.activities_together) {
       confirmation.skipped = about(confirmation.activities) + ", too many beside those before it";
     } else {
       together += confirmation.activities;

@@ -1,5 +1,8 @@
 #include "sim/plan/detail.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "sim/plan/link_loads.h"
 #include "sim/plan/sources.h"
 #include "sim/screen/attention_cost.h"
@@ -52,6 +55,19 @@ std::vector<std::pair<std::string, std::string>> sources_of(const ScreenContext&
                         .evidence);
   }
   return sources;
+}
+
+std::string assumed_sentence(const ScreenContext& context, const Recipe& recipe) {
+  std::vector<std::string> assumed;
+  for (const auto& [what, evidence] : sources_of(context, recipe)) {
+    if (evidence != name_of_evidence(Evidence::kAssumed)) continue;
+    if (what == "gemm") assumed.emplace_back("matrix products");
+    if (what == "attention") assumed.emplace_back("attention");
+    if (what == "memory_bound") assumed.emplace_back("memory-bound operators");
+  }
+  if (assumed.empty() || assumed.front() == "memory-bound operators") return "";  // alone they are little of a step
+  return fmt::format("rates of {} on {} are assumed, scaled from another GPU's by the data sheets: measure them with cpfit-bench",
+                     fmt::join(assumed, ", "), context.cluster.gpu.name);
 }
 
 CandidateDetail detail_of(Workbench& bench, const Training& training, const Candidate& candidate) {

@@ -35,4 +35,8 @@ void annotate(Workbench& bench, const Training& training, const std::optional<Ca
 /// The same recipe with its ranks on other GPUs, where that saves at least a hundredth of the step (placed_study.h).
 [[nodiscard]] std::optional<Lever> placed_better(Workbench& bench, const Training& training, const Candidate& base);
 
+/// Beside a recipe that ships: what the search does not try, where it saves at least a hundredth of the step, the best first.
+/// Ranks on other GPUs, full recompute of fewer layers, TP collectives behind products; then nodes that are better left idle.
+[[nodiscard]] std::vector<Lever> ship_levers(Workbench& bench, const Training& training, const Candidate& ship);
+
 }  // namespace cpfit

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/cluster/cluster_part.h"
 #include "model/quantity/text.h"
 #include "sim/plan/verdict.h"
 
@@ -106,9 +107,7 @@ std::vector<SweepPointOrReason> controlled_sweep(const Scenario& scenario, const
         else
           reason = cluster.problems().front().message;
       } else if (gpus < per_node) {
-        grown.cluster.nodes = 1;
-        grown.cluster.gpus_per_node = static_cast<std::int32_t>(gpus);
-        grown.cluster.scale_up_domain = std::min(scenario.cluster.scale_up_domain, static_cast<std::int32_t>(gpus));
+        grown.cluster = part_of_node(scenario.cluster, static_cast<std::int32_t>(gpus));
       } else {
         reason = fmt::format("{} GPUs do not fill whole nodes of {}", gpus, per_node);
       }

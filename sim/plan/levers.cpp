@@ -1,16 +1,13 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <limits>
 
-#include "model/cluster/device_order.h"
 #include "model/quantity/text.h"
 #include "model/recipe/data_ranks.h"
 #include "sim/plan/explain.h"
 #include "sim/plan/lengths.h"
-#include "sim/plan/placed_study.h"
 #include "sim/plan/search.h"
 
 namespace cpfit {
@@ -87,8 +84,16 @@ std::vector<Change> changes_of(const Workbench& bench, const Recipe& base) {
   return changes;
 }
 
-std::string signed_bytes(Bytes bytes) {
-  return fmt::format("{}{}", bytes.value() < 0 ? "-" : "+", print_bytes(Bytes(std::abs(bytes.value()))));
+std::string costs_of(double slower, Bytes freed) {
+  std::string costs;
+  if (slower > 0) costs = fmt::format("step +{}", print_share(slower));
+  if (freed.value() < 0) costs += fmt::format("{}memory +{}", costs.empty() ? "" : ", ", print_bytes(-1.0 * freed));
+  return costs.empty() ? "nothing" : costs;
+}
+
+/// Whether a lever needs other hardware or answers a shorter question: the last ones, however much they gain.
+bool changes_the_question(const Lever& lever) {
+  return lever.differs.size() == 1 && (lever.differs.front() == "cluster" || lever.differs.front() == "sequence_length");
 }
 
 /// The fastest feasible recipe of a scenario under one policy, if there is one.
@@ -187,33 +192,6 @@ std::optional<Lever> idle_nodes(Workbench& bench, const Training& training, cons
   return best;
 }
 
-std::optional<Lever> placed_better(Workbench& bench, const Training& training, const Candidate& base) {
-  constexpr double kWorthIt = 0.01;  // of the step
-  const std::optional<PlacedStudy> placed = better_placed(bench, base.recipe);
-  if (!placed) return std::nullopt;
-  const Outcome<Candidate> there = bench.with(placed->scenario).evaluate(training, placed->recipe);
-  if (!there.ok()) return std::nullopt;
-  const double less = 1.0 - there->time.step() / base.time.step();
-  if (less < kWorthIt) return std::nullopt;
-  Lever lever;
-  std::vector<std::string> changes;
-  for (const std::vector<std::int32_t>& order : placed->scenario.cluster.device_orders)
-    changes.push_back(fmt::format("\"{}\"", device_order_text(order)));
-  if (changes.size() > 1) changes = {fmt::format("[{}]", fmt::join(changes, ", "))};
-  if (!changes.empty()) changes.front() = "device_order=" + changes.front();
-  lever.differs = differences(base.recipe, placed->recipe);
-  if (!lever.differs.empty()) changes.push_back(fmt::format("rank_order={}", to_text(placed->recipe.rank_order)));
-  lever.change = fmt::format("{}", fmt::join(changes, ", "));
-  lever.gains = fmt::format("ranks on other GPUs take {} per step instead of {}", print_time(there->time.step()),
-                            print_time(base.time.step()));
-  const Requirements& requirements = bench.scenario().requirements;
-  const bool rescued = judge_candidate(*there, requirements).feasible() && !judge_candidate(base, requirements).feasible();
-  if (rescued) lever.gains += ", and the recipe becomes feasible";
-  lever.costs = "nothing but the order in which processes take the GPUs";
-  lever.gain = rescued ? 1.0 : less;
-  return lever;
-}
-
 std::vector<Lever> rank_levers(Workbench& bench, const Training& training, const Candidate& base) {
   const Requirements& requirements = bench.scenario().requirements;
   const Verdict missing = judge_candidate(base, requirements);
@@ -236,15 +214,19 @@ std::vector<Lever> rank_levers(Workbench& bench, const Training& training, const
       lever.gain = exposed_less / base.time.exposed_cp;
       lever.gains = fmt::format("exposes {} less CP communication per step", print_time(exposed_less));
     }
-    lever.gains += judge_candidate(*tried, requirements).feasible() ? ", and the recipe becomes feasible" : "";
-    lever.costs =
-        fmt::format("step {}{}, memory {}", slower >= 0 ? "+" : "-", print_share(std::abs(slower)), signed_bytes(-1.0 * freed));
+    if (slower < 0) lever.gains += fmt::format(", and the step is {} shorter", print_share(-slower));
+    if (missing.rule != "memory" && freed.value() > 0.0) lever.gains += fmt::format(", and frees {}", print_bytes(freed));
+    if (judge_candidate(*tried, requirements).feasible()) lever.gains += ", and the recipe becomes feasible";
+    lever.costs = costs_of(slower, freed);
     levers.push_back(lever);
   }
   if (const std::optional<Lever> placed = placed_better(bench, training, base); placed && missing.rule != "memory")
     levers.push_back(*placed);
   add_outer_levers(bench, training, base, levers);
-  std::stable_sort(levers.begin(), levers.end(), [](const Lever& a, const Lever& b) { return a.gain > b.gain; });
+  std::stable_sort(levers.begin(), levers.end(), [](const Lever& a, const Lever& b) {
+    const bool later_a = changes_the_question(a), later_b = changes_the_question(b);
+    return later_a != later_b ? later_b : a.gain > b.gain;
+  });
   return levers;
 }
 

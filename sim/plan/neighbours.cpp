@@ -135,6 +135,9 @@ std::vector<Neighbour> explain_neighbours(Workbench& bench, const Training& trai
     neighbour.sentence = fmt::format("{} is not legal: {}", name_beside(recipe, ship.recipe), first.message);
     neighbours.push_back(neighbour);
   }
+  // What two recipes have in common is said once: without saved scores selective recompute needs what none needs.
+  std::set<std::string> said;
+  std::erase_if(neighbours, [&](const Neighbour& neighbour) { return !said.insert(neighbour.sentence).second; });
   return neighbours;
 }
 

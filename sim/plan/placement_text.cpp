@@ -97,9 +97,9 @@ std::string advice_sentence(const ScreenContext& context, const Recipe& recipe, 
     if (before.counts.cross_rail != after.counts.cross_rail) {
       text += fmt::format("; {} of {} CP hops cross from rail to rail instead of {}", after.counts.cross_rail, after.counts.hops,
                           before.counts.cross_rail);
-      text +=
-          fmt::format(", {} per step over the spine instead of {}", print_bytes(spine_bytes(context, recipe, after.placement)),
-                      print_bytes(spine_bytes(context, recipe, before.placement)));
+      text += fmt::format(", which put {} per step on the spine instead of {}",
+                          print_bytes(spine_bytes(context, recipe, after.placement)),
+                          print_bytes(spine_bytes(context, recipe, before.placement)));
     }
     if (before.counts.cross_socket != after.counts.cross_socket) {
       text += fmt::format("; {} of {} CP hops cross the sockets instead of {}", after.counts.cross_socket, after.counts.hops,

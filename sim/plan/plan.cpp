@@ -11,6 +11,7 @@
 #include "sim/plan/explain.h"
 #include "sim/plan/lengths.h"
 #include "sim/plan/link_loads.h"
+#include "sim/plan/sources.h"
 #include "sim/plan/verdict.h"
 
 namespace cpfit {
@@ -47,18 +48,36 @@ std::string control_sentence(const PlanResult& result) {
                        degrees(control.recipe), print_bytes(control.memory.device), print_bytes(control.verdict.capacity),
                        control.verdict.fit == Fit::kOom ? "out of memory" : "at risk");
   }
-  const double gain = result.ships ? control.time.step() / result.ship.time.step() - 1.0 : 0.0;
+  if (!result.ships)
+    return fmt::format("Without context parallelism {} is nearest: {}.", degrees(control.recipe),
+                       control.reasons.empty() ? "it fits" : control.reasons.front());
+  const double gain = control.time.step() / result.ship.time.step() - 1.0;
   return fmt::format("Without context parallelism {} fits as well; its step is {} {}.", degrees(control.recipe),
                      print_share(std::abs(gain)), gain >= 0 ? "longer" : "shorter");
+}
+
+/// What the rules that refused most recipes ask for.
+std::string refusals(const PlanStats& stats) {
+  constexpr std::size_t kNamed = 3;
+  auto counted = stats.rejected_by_rule;
+  std::stable_sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kNamed, counted.size()); ++i) {
+    for (const LegalityRule& rule : legality_rules()) {
+      if (rule.id == counted[i].first)
+        text +=
+            fmt::format("{}{} of them break {} ({}): {}", i == 0 ? "" : "; ", counted[i].second, rule.id, rule.what, rule.why);
+    }
+  }
+  return text + ".";
 }
 
 std::string answer(const PlanResult& result, const Scenario& scenario) {
   const std::string question = fmt::format("{} at {} tokens on {} GPUs", scenario.model.name,
                                            print_tokens(scenario.training.sequence), scenario.cluster.gpus());
   if (result.stats.evaluated == 0) {
-    return fmt::format(
-        "{}: no recipe of the search space is legal ({} considered); the rules that refused them are counted below.", question,
-        result.stats.considered);
+    return fmt::format("{}: no recipe of the search space is legal ({} considered). {}", question, result.stats.considered,
+                       refusals(result.stats));
   }
   if (!result.ships) {
     return fmt::format("{}: no legal recipe fits with margin, hides its ring and meets the throughput ({} recipes screened). {}",
@@ -96,6 +115,19 @@ void sweep_around(const Scenario& scenario, const RateSet& rates, const Recipe& 
   }
 }
 
+/// The control where the search was not asked for CP=1: a comparison needs it all the same.
+std::optional<Candidate> control_outside(Workbench& bench, const Training& training, Axes axes, const Recompute& policy,
+                                         const SearchControls& controls) {
+  if (std::find(axes.cp.begin(), axes.cp.end(), 1) != axes.cp.end()) return std::nullopt;
+  axes.cp = {1};
+  axes.recompute = {policy};
+  const SearchResult found = search(bench, training, axes, controls);
+  const Scenario& scenario = bench.scenario();
+  const std::optional<std::size_t> best =
+      choose_control(found.candidates, scenario.requirements, policy, scenario.base.precision);
+  return best ? std::optional(found.candidates[*best]) : std::nullopt;
+}
+
 }  // namespace
 
 Outcome<PlanResult> plan(const Scenario& scenario, const RateSet& rates, const PlanOptions& options) {
@@ -121,9 +153,10 @@ Outcome<PlanResult> plan(const Scenario& scenario, const RateSet& rates, const P
   const std::optional<std::size_t> miss = ship ? ship : nearest_miss(candidates, requirements);
   const Recompute policy = miss ? candidates[*miss].recipe.recompute : scenario.base.recompute;
   const std::optional<std::size_t> control = choose_control(candidates, requirements, policy, scenario.base.precision);
-  std::optional<Candidate> control_candidate;
-  if (control) {
-    control_candidate = candidates[*control];
+  std::optional<Candidate> control_candidate = control ? std::optional(candidates[*control])
+                                               : miss  ? control_outside(bench, training, axes, policy, options.controls)
+                                                       : std::nullopt;
+  if (control_candidate) {
     result.has_control = true;
     result.control = *control_candidate;
     annotate(bench, training, std::nullopt, result.control);
@@ -134,9 +167,9 @@ Outcome<PlanResult> plan(const Scenario& scenario, const RateSet& rates, const P
     result.ship = candidates[*ship];
     annotate(bench, training, control_candidate, result.ship);
     result.ship.status = CandidateStatus::kShip;
-    if (const std::optional<Lever> idle = idle_nodes(bench, training, result.ship.recipe.recompute, result.ship.time.step()))
-      result.levers.push_back(*idle);
-    if (const std::optional<Lever> placed = placed_better(bench, training, result.ship)) result.levers.push_back(*placed);
+    if (std::string assumed = assumed_sentence(bench.context(training), result.ship.recipe); !assumed.empty())
+      result.ship.reasons.push_back(std::move(assumed));
+    result.levers = ship_levers(bench, training, result.ship);
     result.neighbours = explain_neighbours(bench, training, candidates, result.ship);
     for (Neighbour& neighbour : result.neighbours) {
       neighbour.candidate.status = CandidateStatus::kReject;

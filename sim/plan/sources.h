@@ -13,4 +13,7 @@ namespace cpfit {
 /// evaluation of each. The network of the context is prepared for the recipe.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> sources_of(const ScreenContext& context, const Recipe& recipe);
 
+/// What of the kernels' rates nobody measured on such a GPU, as a sentence; empty where products and attention were.
+[[nodiscard]] std::string assumed_sentence(const ScreenContext& context, const Recipe& recipe);
+
 }  // namespace cpfit

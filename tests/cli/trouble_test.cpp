@@ -107,7 +107,12 @@ TEST(RecipeTrouble, NamesTheKeyAndWhatItMayBe) {
     all.emplace_back("--recipe");
     refuses({"simulate", scenario, "--recipe", recipe}, all);
   };
-  simulate("", {"dp must be 8"});
+  simulate("tp=2,dp=2", {"dp must be 4"});
+  // Where it is not named dp takes what the other degrees leave of 8 GPUs.
+  for (const auto& [written, meant] :
+       {std::pair{"", "tp=1,cp=1,pp=1,dp=8"}, {"tp=2", "tp=2,cp=1,pp=1,dp=4"}, {"tp=2,cp=4", "tp=2,cp=4,pp=1,dp=1"}})
+    EXPECT_TRUE(cpfit({"simulate", scenario, "--recipe", written}).out.starts_with(meant)) << written;
+  simulate("cp=3", {"is not 8 GPUs"});
   simulate("tp", {"KEY=VALUE"});
   simulate("tp=x", {"'x'", "whole number"});
   simulate("tp=0", {"below 1"});

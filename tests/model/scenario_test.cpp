@@ -346,6 +346,11 @@ TEST(Scenario, Clusters) {
   EXPECT_EQ(read(with("\"dgx-h100\"")).cluster.gpus(), 8);
   EXPECT_EQ(read(with("{preset = \"dgx-h100\", gpus = 64}")).cluster.nodes, 8);
   EXPECT_THAT(refused(with("{preset = \"dgx-h100\", gpus = 12}")).repair, HasSubstr("8 or 16"));
+  const Cluster half = read(with("{preset = \"dgx-h100\", gpus = 4}")).cluster;
+  EXPECT_EQ(half.gpus(), 4);
+  EXPECT_EQ(half.scale_up_domain, 4);
+  EXPECT_FALSE(with_nodes(half, 2).ok()) << "two halves are no cluster";
+  EXPECT_THAT(refused(with("{preset = \"dgx-h100\", gpus = 3}")).repair, HasSubstr("divides"));
   EXPECT_EQ(refused(with("{preset = \"dgx-h100\", gpus = 16, nodes = 2}")).code, "scenario.contradiction");
   EXPECT_EQ(refused(with("{nodes = 2}")).code, "scenario.missing_key");
   EXPECT_EQ(refused(with("{preset = \"dgx-h100\", nodes = 0}")).code, "scenario.out_of_range");

@@ -8,11 +8,14 @@
 #include "model/cluster/device_order.h"
 #include "model/cluster/topology.h"
 #include "model/cluster/topology_build.h"
+#include "model/cluster/topology_check.h"
+#include "model/cluster/topology_file.h"
 
 namespace cpfit {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::vector<std::string> names(const Topology& topology, std::int64_t a, std::int64_t b) {
@@ -160,6 +163,25 @@ TEST(Build, SpineCapacityFollowsOversubscription) {
     EXPECT_DOUBLE_EQ(link.capacity.value(), 32 * 50e9 / 4 / 2);  // 32 hosts per unit, one 50 GB/s NIC each on a rail
   }
   EXPECT_EQ(seen, 8 * 2 * 2);  // leaves x spines x directions
+}
+
+TEST(ClusterNames, APartOfANameFindsTheWhole) {
+  const Outcome<Cluster> found = build_cluster("h100", 1);
+  ASSERT_FALSE(found.ok());
+  EXPECT_THAT(found.problems().front().repair, HasSubstr("'dgx-h100'"));
+  EXPECT_THAT(build_cluster("dgx-h10", 1).problems().front().repair, HasSubstr("'dgx-h100'"));
+}
+
+TEST(TopologyCheck, BytesWrittenForBitsAreSeen) {
+  const auto nic_warnings = [](const std::string& rate) {
+    const Outcome<Cluster> cluster = read_topology(
+        R"({"schema": "cpfit-topology/1", "name": "x", "base": "dgx-h100", "nodes": 2, "set": {"nic_rate": ")" + rate + R"("}})",
+        "x.json", 0);
+    const Problems found = check_topology(cluster.value());
+    return std::count_if(found.begin(), found.end(), [](const Problem& p) { return p.code == "topology.warning.nic"; });
+  };
+  EXPECT_EQ(nic_warnings("400 Gb/s"), 0);
+  EXPECT_GT(nic_warnings("400 GB/s"), 0);  // eight times as much, behind a slot of 63 GB/s
 }
 
 TEST(DeviceOrder, RanksTakeTheGpusThatItNames) {

@@ -8,6 +8,7 @@
 #include "sim/plan/lengths.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/step_timeline.h"
+#include "sim/plan/verdict.h"
 
 namespace cpfit {
 namespace {
@@ -55,6 +56,45 @@ TEST(Plan, AFitWonByRecomputeIsNeverAGainOfContextParallelism) {
     if (neighbour.candidate.recipe.recompute == result.ship.recipe.recompute) continue;
     EXPECT_TRUE(neighbour.sentence.starts_with("recompute=")) << neighbour.sentence;
   }
+}
+
+TEST(Plan, FewerRecomputedLayersAreNamedWhereTheyFit) {
+  // Llama 3 8B at 128k on 8 GPUs ships with full recompute; memory leaves room for the activations of some layers.
+  const Scenario scenario = load_scenario(std::string(CPFIT_SOURCE_DIR) + "/examples/llama3-8b-128k-1node.toml").value();
+  const PlanResult result = plan_of(scenario);
+  ASSERT_EQ(result.ship.recipe.recompute.kind, RecomputeKind::kFull);
+  const auto lever = std::find_if(result.levers.begin(), result.levers.end(),
+                                  [](const Lever& l) { return l.change.find("recompute=block-") != std::string::npos; });
+  ASSERT_NE(lever, result.levers.end());
+  std::string text = lever->change;
+  std::erase(text, ' ');
+  Recipe recipe = parse_recipe(text, result.ship.recipe).value();
+  const RateSet rates = RateSet::defaults();
+  Workbench bench = Workbench::build(scenario, rates).value();
+  const Candidate fewer = bench.evaluate(scenario.training, recipe).value();
+  EXPECT_TRUE(judge_candidate(fewer, scenario.requirements).feasible());
+  EXPECT_NEAR(lever->gain, 1.0 - fewer.time.step() / result.ship.time.step(), 1e-12);
+  EXPECT_GE(lever->gain, 0.01);
+  --recipe.recompute.block_layers;
+  EXPECT_EQ(judge_candidate(bench.evaluate(scenario.training, recipe).value(), scenario.requirements).rule, "memory")
+      << "one layer less does not fit";
+}
+
+TEST(Plan, TheControlIsThereWhetherItWasAskedForOrNot) {
+  const PlanResult asked = plan_of(test::llama_on_dgx(1, 65536, 8, "[search]\ncp = [1, 2]\nrecompute = [\"full\"]\n"));
+  const PlanResult result = plan_of(test::llama_on_dgx(1, 65536, 8, "[search]\ncp = [2]\nrecompute = [\"full\"]\n"));
+  ASSERT_TRUE(result.ships);
+  EXPECT_EQ(result.ship.recipe.cp, 2);
+  ASSERT_TRUE(result.has_control);
+  EXPECT_EQ(result.control.recipe, asked.control.recipe);
+  for (const Candidate& candidate : result.candidates) EXPECT_EQ(candidate.recipe.cp, 2) << "the search is as asked";
+}
+
+TEST(Plan, SaysWhatTheRulesAskForWhereNothingIsLegal) {
+  // 7 tokens a sequence are cut by no zigzag ring, and cp is fixed to 2.
+  const PlanResult result = plan_of(test::llama_on_dgx(1, 65537, 8, "[search]\ncp = [2]\n"));
+  EXPECT_EQ(result.stats.evaluated, 0);
+  EXPECT_NE(result.answer.find("sequence % (2 * cp) = 0"), std::string::npos) << result.answer;
 }
 
 TEST(Plan, EveryCandidateUsesTheSameGpusModelAndTokens) {
