@@ -80,6 +80,24 @@ HopNetwork ConcurrentFlows::hop(std::size_t flow, std::int32_t& slowest_link) co
   return hop;
 }
 
+double exchange_through_cpus(const Topology& topology, std::int64_t member, std::span<const std::int64_t> peers) {
+  std::vector<std::int32_t> route;
+  std::int64_t through = 0;
+  for (const std::int64_t peer : peers) {
+    topology.route_into(member, peer, route);
+    bool cpu = false, nic = false;
+    for (const std::int32_t index : route) {
+      const VertexKind kind = topology.vertices()[at(topology.links()[at(index)].to)].kind;
+      cpu = cpu || kind == VertexKind::kCpu;
+      nic = nic || kind == VertexKind::kNic;
+    }
+    if (cpu && !nic) ++through;
+  }
+  if (through < 2) return kNoRateLimit;  // a single peer has the link for itself
+  const double share = static_cast<double>(through) / static_cast<double>(peers.size());
+  return kPeerThroughCpu / static_cast<double>(through) / share;
+}
+
 RingJudgement judge_rings(const ConcurrentFlows& flows, std::int64_t domain) {
   RingJudgement rings;
   HopNetwork worst, worst_inner;

@@ -49,6 +49,16 @@ class ConcurrentFlows {
   std::vector<Flow> flows_;
 };
 
+/// What a GPU sends to several peers at once through a CPU's root complex is this over their number, bytes/s: CPUs make poor PCIe
+/// switches of peer-to-peer traffic. Measured: 2 GB/s per GPU in all-to-alls of four cards on one socket (NVIDIA/nccl#1603); 1.4
+/// to 1.5 over eight and 2.8 to 3.6 over four L20 of one box (USP paper, Table 3, and yunchang's PCIe picture, rows on even
+/// lines). Rings and exchanges of two in that box lose nothing. 80 % of it is what a link's curve leaves.
+inline constexpr double kPeerThroughCpu = 13e9;
+
+/// Largest injection of `member` into an all-to-all with `peers` (GPUs) that its way through CPUs allows; kNoRateLimit where
+/// links or PCIe switches join them, or a fabric.
+[[nodiscard]] double exchange_through_cpus(const Topology& topology, std::int64_t member, std::span<const std::int64_t> peers);
+
 struct RingJudgement {
   std::size_t worst = 0;            // flow
   std::ptrdiff_t worst_inner = -1;  // -1: every hop leaves the domain

@@ -164,6 +164,16 @@ double exchange_rate(const Cluster& cluster, const Groups& groups, ConcurrentFlo
   return flows.largest_scale();
 }
 
+/// The limit of PCIe boxes, at one member of the first group: their GPUs are alike.
+double limit_through_cpus(const Cluster& cluster, const Groups& groups) {
+  if (cluster.scale_up_domain >= cluster.gpus_per_node) return kNoRateLimit;
+  std::vector<std::int64_t> peers;
+  for (std::int64_t shift = 1; shift < groups.shape.size; ++shift) {
+    if (groups.shifted(0, shift) < cluster.gpus_per_node) peers.push_back(groups.shifted(0, shift));
+  }
+  return peers.empty() ? kNoRateLimit : exchange_through_cpus(*cluster.topology, 0, peers);
+}
+
 GroupNetwork price(const Cluster& cluster, GroupShape shape, std::int64_t period) {
   const Groups groups = groups_to_route(cluster, shape, period);
   if (shape.size == 1) return idle_network(cluster, shape);
@@ -199,7 +209,8 @@ GroupNetwork price(const Cluster& cluster, GroupShape shape, std::int64_t period
   network.collective_rate = BytesPerSecond(collective);
   const double remote = static_cast<double>(shape.size - network.members_per_domain) / static_cast<double>(shape.size - 1);
   const bool closed_form = network.domains > 1 && (shape.size > kLargestExactAllToAll || groups.ranks > kLargestExactRanks);
-  network.alltoall_rate = BytesPerSecond(closed_form ? nic / remote : exchange_rate(cluster, groups, flows));
+  network.alltoall_rate = BytesPerSecond(
+      std::min(closed_form ? nic / remote : exchange_rate(cluster, groups, flows), limit_through_cpus(cluster, groups)));
   return network;
 }
 

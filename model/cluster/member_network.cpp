@@ -146,7 +146,17 @@ GroupNetwork price_members(const Cluster& cluster, std::span<const Group> groups
     }
   }
   network.collective_rate = BytesPerSecond(collective);
-  if (exchange) network.alltoall_rate = BytesPerSecond(exchange_rate(cluster, groups));
+  if (exchange) {
+    const Group& first = groups.front();
+    Group peers;
+    for (const std::int64_t member : first) {
+      if (member != first.front() && member / cluster.gpus_per_node == first.front() / cluster.gpus_per_node)
+        peers.push_back(member);
+    }
+    const bool box = cluster.scale_up_domain < cluster.gpus_per_node && !peers.empty();
+    const double through = box ? exchange_through_cpus(*cluster.topology, first.front(), peers) : kNoRateLimit;
+    network.alltoall_rate = BytesPerSecond(std::min(exchange_rate(cluster, groups), through));
+  }
   return network;
 }
 

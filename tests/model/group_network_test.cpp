@@ -113,8 +113,12 @@ TEST(GroupNetwork, PcieBoxSharesTheSocketLink) {
   EXPECT_EQ(whole.domains, 1);
   EXPECT_DOUBLE_EQ(gb(priced("pcie-8gpu-l40s", 1, {2, 4}).ring.rate), 8);
   EXPECT_DOUBLE_EQ(gb(priced("pcie-8gpu-l40s", 1, {1, 4}).ring.rate), 31);  // inside a socket: PCIe 4 x16
-  // Exchange of 8: each GPU sends 4/7 across, four GPUs share 16 GB/s: 16 / (4 x 4/7) = 7.
-  EXPECT_NEAR(gb(whole.alltoall_rate), 7, 1e-9);
+  // Exchange of 8: each GPU sends 4/7 across, four GPUs share 16 GB/s: 16 / (4 x 4/7) = 7. The sockets forward less: 13 GB/s over
+  // the number of peers. A single peer inside the socket has the link.
+  EXPECT_NEAR(gb(whole.alltoall_rate), 13.0 / 7, 1e-9);
+  EXPECT_NEAR(gb(priced("pcie-8gpu-l40s", 1, {1, 4}).alltoall_rate), 13.0 / 3, 1e-9);
+  EXPECT_NEAR(gb(priced("pcie-8gpu-l40s", 1, {1, 2}).alltoall_rate), 31, 1e-9);
+  EXPECT_NEAR(gb(priced("a100-pcie-4gpu", 1, {1, 4}).alltoall_rate), 31, 1e-9);  // a PCIe switch does not mind
   // Across hosts four GPUs share a 200 Gb/s NIC.
   EXPECT_DOUBLE_EQ(gb(priced("pcie-8gpu-l40s", 2, {8, 2}).ring.rate), 25.0 / 4);
 }
