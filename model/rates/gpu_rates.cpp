@@ -75,6 +75,26 @@ void choose_gemm(GpuRates& rates, const RateTables& tables, MathKind math) {
   settle(chosen, tables, rates, row->gpu, row->math == math ? 0.0f : kOtherLibrarySigma);
 }
 
+/// FLOP of the tensor cores per exponential of the special-function units, at one clock: 16 exponentials a clock and
+/// multiprocessor on every generation since Pascal (CUDA programming guide, throughput of arithmetic instructions), boost clocks
+/// of the data sheets. 0 where they are not known, or where kernels compute exponentials in other units too (Blackwell).
+double flops_per_exponential(const std::string& generation, const DevicePeaks& peaks) {
+  constexpr double kExponentialsPerClock = 16;
+  const double clock = generation == "ampere" ? 1.41e9 : generation == "ada" ? 2.52e9 : generation == "hopper" ? 1.83e9 : 0;
+  return clock > 0 ? peaks.math[static_cast<std::size_t>(MathKind::kBf16)] / (peaks.sm_count * clock * kExponentialsPerClock) : 0;
+}
+
+/// Carries the shares of a curve to a GPU whose tensor cores are faster or slower against its exponentials. A (query, key) pair
+/// takes d + c units of time, c its softmax: the speed at head dimension d is proportional to d / (d + c), so `share_64` tells
+/// c, and c shrinks as the tensor cores do.
+void rebalance(AttentionCurve& curve, double from, double to) {
+  const double s = curve.share_64;
+  if (from <= 0 || to <= 0 || s <= 0.5 || s >= 1) return;
+  const double softmax = 128 * (1 - s) / (2 * s - 1), moved = softmax * to / from;
+  curve.peak_share = std::min(0.95, curve.peak_share * (128 + softmax) / (128 + moved));
+  curve.share_64 = 64 * (128 + moved) / (128 * (64 + moved));
+}
+
 void choose_attention(GpuRates& rates, const RateTables& tables, MathKind math, AttentionLibrary library, AttentionPass pass) {
   Chosen<AttentionCurve>& chosen = rates.attention[attention_index(math, library, pass)];
   const bool supported = rates.peaks.math[static_cast<std::size_t>(math)] > 0;
@@ -91,6 +111,13 @@ void choose_attention(GpuRates& rates, const RateTables& tables, MathKind math, 
   chosen.curve = row->curve;
   if (row->library != library) chosen.curve.preparation = 0;  // the cache write belongs to the serving operator alone
   chosen.peak = rates.peaks.math[static_cast<std::size_t>(row->math)];
+  if (row->math == MathKind::kBf16 && generation_of(tables, row->gpu) != rates.generation) {
+    for (const FittedDevice& device : tables.devices) {
+      if (device.gpu != row->gpu) continue;
+      rebalance(chosen.curve, flops_per_exponential(device.generation, device.peaks),
+                flops_per_exponential(rates.generation, rates.peaks));
+    }
+  }
   settle(chosen, tables, rates, row->gpu, row->library == library && row->math == math ? 0.0f : kOtherLibrarySigma);
 }
 

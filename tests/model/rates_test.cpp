@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "model/rates/curves.h"
+#include "model/rates/gpu_rates.h"
 #include "model/rates/rate_tables.h"
 
 namespace cpfit {
@@ -262,6 +263,49 @@ TEST(Rates, PiecesAreJoinedInLogarithms) {
   EXPECT_NEAR(collective_seconds(curve, CollectiveKind::kSendRecv, 1e11, 4096), 10e-6, 1e-9);
   EXPECT_NEAR(collective_seconds(curve, CollectiveKind::kSendRecv, 1e11, 8192), 20e-6, 1e-8);  // half way in logarithms
   EXPECT_NEAR(collective_seconds(curve, CollectiveKind::kSendRecv, 1e11, 16384), 40e-6, 1e-9);
+}
+
+Gpu a100() {
+  Gpu gpu = h100();
+  gpu.name = "A100-SXM4-80GB";
+  gpu.generation = "ampere";
+  gpu.hbm = gb_per_s(2039);
+  gpu.bf16 = gpu.fp16 = tflops(312);
+  gpu.fp8 = {};
+  gpu.sm_count = 108;
+  gpu.scale_up_link = "nvlink3";
+  return gpu;
+}
+
+TEST(AttentionRates, ShortHeadsGoOnBelow64AsFrom128To64) {
+  const RateSet defaults = RateSet::defaults();
+  const GpuRates& rates = defaults.of(a100());
+  AttentionShape shape = causal(32768, 32);
+  const auto speed = [&](std::int64_t d) {
+    shape.head_dim = d;
+    return attained(shape, AttentionPass::kForward,
+                    attention_time(rates, shape, AttentionPass::kForward, AttentionLibrary::kFlash2));
+  };
+  // Halfway from 128 to 64 the speed falls by as much as from 64 to 32; kernels of this length differ by their rate alone.
+  EXPECT_NEAR((speed(64) - speed(32)) / (speed(128) - speed(64)), 0.5, 0.03);
+  EXPECT_LT(speed(8), speed(32));
+}
+
+TEST(AttentionRates, SlowTensorCoresWaitLessForExponentials) {
+  // An L20 has 32 FLOP of its tensor cores per exponential (119.5 TFLOP/s, 92 multiprocessors, 2.52 GHz, 16 a clock), an A100
+  // 128. Of A100's share s_64 of the speed at 128 follows the softmax's part c of d + c, and a quarter of it is left.
+  Gpu l20 = a100();
+  l20.name = "L20";
+  l20.generation = "ada";
+  l20.bf16 = l20.fp16 = tflops(119.5);
+  l20.sm_count = 92;
+  const std::size_t forward = attention_index(MathKind::kBf16, AttentionLibrary::kFlash2, AttentionPass::kForward);
+  const RateSet defaults = RateSet::defaults();
+  const AttentionCurve from = defaults.of(a100()).attention[forward].curve, to = defaults.of(l20).attention[forward].curve;
+  const double softmax = 128 * (1 - from.share_64) / (2 * from.share_64 - 1);
+  const double balance = (119.5e12 / (92 * 2.52e9 * 16)) / (312e12 / (108 * 1.41e9 * 16));
+  EXPECT_NEAR(to.peak_share, from.peak_share * (128 + softmax) / (128 + softmax * balance), 1e-9);
+  EXPECT_GT(to.share_64, from.share_64);
 }
 
 }  // namespace
