@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "calibrate/read/published_adapters.h"
 
@@ -15,6 +16,7 @@ struct OperatorDraft {
   std::string refused;
   std::int64_t gpus = 0;
   std::string cluster, framework;
+  bool windows_of_one = false;  // InternEvo's ring of one rank per node: dK and dV are cast to 16 bits at every hop
   void refuse(std::string reason) {
     if (refused.empty()) refused = std::move(reason);
   }
@@ -62,7 +64,9 @@ void file(OperatorDraft draft, const Row& row, Reading& reading) {
     }
   }
   if (draft.refused.empty()) {
-    kernel.rules = reading.rules(draft.framework);
+    kernel.rules = draft.windows_of_one ? reading.rules(draft.framework, "windows of one rank",
+                                                        [](RuleSet& rules) { rules.dkv_wire = DkvWire::kNominal; })
+                                        : reading.rules(draft.framework);
     if (!kernel.rules) draft.refuse(fmt::format("no rule set \"{}\"", draft.framework));
   }
   if (!draft.refused.empty()) return reading.skip(row, std::move(draft.refused));
@@ -88,10 +92,48 @@ void exchange_and_ring(Recipe& recipe, std::int64_t exchange, std::int64_t ring)
 
 }  // namespace
 
+namespace {
+
+void set_length(AttentionShape& shape, std::int64_t length) {
+  const double s = static_cast<double>(length);
+  shape.q_len = shape.kv_len = length;
+  shape.pairs = s * (s + 1) / 2;
+}
+
+/// What yunchang's tables mean by their cells, read off its scripts at the pictures' own commits.
+///   - gqa.png and long_ctx_h*.png count the tokens of one GPU: "local seqlen=4K (global seqlen=32K)", "local seqlen=8K (global
+///     seqlen=64K)" of the README that shows them.
+///   - Pictures with all tokens on the axis: scripts/run_qkvpack_compare.sh has both head sizes, 128 and 32. Below 128k tokens
+///     only 128 agrees with the times: 32768 tokens of 32 take four times as long per FLOP as 131072 of them, and as long as the
+///     paper's 32768 of 128.
+///   - The paper's Table 4 (A100): the script's SEQLEN=32768 says "128K" of what eight GPUs make 256K of; half of it would run at
+///     a quarter of the speed of the lines above it. Table 3 (L20) agrees with 128K.
+void read_as_yunchang_ran(const Row& row, MeasuredKernel& kernel, std::int64_t gpus) {
+  AttentionShape& shape = kernel.attention;
+  if (row.says("source_location", "gqa.png") || row.says("source_location", "long_ctx_h")) {
+    set_length(shape, shape.q_len * gpus);
+    return;
+  }
+  constexpr std::int64_t kLongest = 131072;
+  if (row.says("source_location", "media/") && shape.head_dim == 32 && shape.q_len < kLongest) {
+    shape.head_dim = 128;
+    kernel.supposed = "head_dim";
+  }
+  if (row.says("source_location", "Table 4") && shape.q_len == kLongest) {
+    set_length(shape, 2 * kLongest);
+    kernel.supposed = "seq_len";
+  }
+}
+
+}  // namespace
+
 void read_usp_operator(const Row& row, Reading& reading) {
   OperatorDraft draft = operator_of(row, "ring-flash-attention",
-                                    row.says("interconnect", "PCIe") && !row.says("gpu", "L20") ? "pcie-8gpu-a100" : "");
+                                    row.says("interconnect", "PCIe") && !row.says("gpu", "L20") ? "a100-pcie-4gpu" : "");
   Recipe& recipe = draft.kernel.recipe;
+  read_as_yunchang_ran(row, draft.kernel, draft.gpus);
+  draft.kernel.synchronized = row.says("pass_", "fwd") && !row.says("pass_", "bwd");  // benchmark_longctx.py, forward only
+  draft.kernel.packed_qkv = contains_word(row.text("cp_method"), "qkvpack");
   exchange_and_ring(recipe, row.integer("ulysses").value_or(1), row.integer("ring").value_or(1));
   shard_as(recipe, row.text("cp_method"));
   // "group_num": query heads per KV head (1 = MHA). The paper prints 4 in its captions only.
@@ -103,6 +145,38 @@ void read_usp_operator(const Row& row, Reading& reading) {
   file(std::move(draft), row, reading);
 }
 
+namespace {
+
+/// The four packings that benchmark_varlen_kvpacked_func.py takes in turn: cumulative lengths of one GPU's 8k tokens, each
+/// document `ranks` times as long.
+std::vector<std::vector<DocumentClass>> varlen_packings(std::int64_t ranks) {
+  static const std::vector<std::vector<std::int64_t>> kEnds = {
+      {8192}, {256, 7648, 8192}, {4096, 8192}, {3104, 6304, 7904, 8064, 8192}};
+  std::vector<std::vector<DocumentClass>> packings;
+  for (const auto& ends : kEnds) {
+    std::vector<DocumentClass>& documents = packings.emplace_back();
+    std::int64_t begin = 0;
+    for (const std::int64_t end : ends) {
+      documents.push_back({(end - begin) * ranks, 1.0});
+      begin = end;
+    }
+  }
+  return packings;
+}
+
+double mean_pairs(const std::vector<std::vector<DocumentClass>>& packings) {
+  double pairs = 0;
+  for (const auto& documents : packings) {
+    for (const DocumentClass& each : documents) {
+      const double n = static_cast<double>(each.length);
+      pairs += each.count * n * (n + 1) / 2;
+    }
+  }
+  return pairs / static_cast<double>(packings.size());
+}
+
+}  // namespace
+
 void read_ring_flash_operator(const Row& row, Reading& reading) {
   const auto method = row.text("cp_method");
   const bool gathered = contains_word(method, "llama3");
@@ -110,7 +184,12 @@ void read_ring_flash_operator(const Row& row, Reading& reading) {
   draft.kernel.attention.batch = 1;
   if (gathered) draft.kernel.recipe.cp_comm = CpComm::kAllGather;
   shard_as(draft.kernel.recipe, method);
-  if (draft.gpus == 1) draft.kernel.kind = KernelKind::kAttention;
+  if (row.says("api", "varlen")) {
+    draft.kernel.packings = varlen_packings(std::max<std::int64_t>(1, draft.gpus));
+    draft.kernel.attention.pairs = mean_pairs(draft.kernel.packings);
+  } else if (draft.gpus == 1) {
+    draft.kernel.kind = KernelKind::kAttention;
+  }
   if (const auto rate = row.number("iters_per_s"); rate && *rate > 0) draft.kernel.seconds = 1 / *rate;
   draft.kernel.group = fmt::format("{} {}", row.text("gpu"), row.text("pass_"));
   file(std::move(draft), row, reading);
@@ -125,7 +204,14 @@ void read_burst_operator(const Row& row, Reading& reading) {
 void read_burstengine_operator(const Row& row, Reading& reading) {
   const auto method = row.text("cp_method");
   const bool megatron = contains_word(method, "megatron"), usp = contains_word(method, "usp");
-  OperatorDraft draft = operator_of(row, megatron ? "megatron-2024" : "burstengine", "burstengine-a800");
+  const bool burst = contains_word(method, "burst");  // the others run through InternEvo's ring (benchmark_doublering.py)
+  OperatorDraft draft = operator_of(row, megatron ? "megatron-2024" : burst ? "burstengine" : "internevo", "burstengine-a800");
+  if (usp) draft.windows_of_one = true;
+  // exp_data.csv gives DoubleRing at 65,536 tokens what bench.md and kernel_perf.csv give it at 131,072.
+  if (method == "DoubleRing" && row.says("source_location", "exp_data.csv")) {
+    draft.refuse("the same benchmark's logs print this figure for another length");
+  }
+  if (usp && contains_word(method, "ring first")) draft.refuse("head exchange across nodes: no such placement in cpfit");
   Recipe& recipe = draft.kernel.recipe;
   constexpr std::int32_t kGpusPerNode = 8;
   if (usp) {
@@ -140,11 +226,15 @@ void read_burstengine_operator(const Row& row, Reading& reading) {
   const double matmuls = (draft.kernel.forward ? 2.0 : 0.0) + (draft.kernel.backward ? 5.0 : 0.0);
   const double s = static_cast<double>(shape.q_len);
   const double flops = 2 * matmuls * s * s / 2 * static_cast<double>(shape.head_dim * shape.heads * shape.batch);
-  if (const auto rate = row.number("tflops_per_gpu"); rate && *rate > 0 && draft.gpus > 0) {
+  const auto rate = row.number("tflops_per_gpu"), ms = row.number("time_ms");
+  if (rate && *rate > 0 && draft.gpus > 0) {
     draft.kernel.seconds = flops / (*rate * 1e12 * static_cast<double>(draft.gpus));
-  } else if (const auto ms = row.number("time_ms")) {
+    // Times printed in seconds with two decimals are rounded by up to 10 %.
+    if (ms && std::abs(*ms / 1e3 / draft.kernel.seconds - 1) > 0.1) draft.refuse("its time and its rate contradict each other");
+  } else if (ms) {
     draft.kernel.seconds = *ms / 1e3;
   }
+  if (row.says("notes", "TFLOPs cell: OOM")) draft.refuse("the source marks the run as failed");
   draft.kernel.group = std::string(method);
   file(std::move(draft), row, reading);
 }

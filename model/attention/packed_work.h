@@ -12,10 +12,11 @@ namespace cpfit::attention {
 
 /// Attended pairs of one document (n real tokens in p padded) between rank `rank`'s queries and `owner`'s keys.
 CPFIT_HD constexpr std::int64_t document_pairs(std::int64_t n, std::int64_t p, std::int32_t cp, std::int64_t window,
-                                               std::int32_t rank, std::int32_t owner) {
-  const Shard shard{Layout::kZigzag, p, cp};
+                                               std::int32_t rank, std::int32_t owner, Layout layout = Layout::kZigzag) {
+  const Shard shard{layout, p, cp};
   const Document document{0, n, p};
-  if (window > 0 || cp == 1) return shard_pairs(shard, document_mask(&document, 1, window), rank, owner);
+  if (window > 0 || cp == 1 || layout != Layout::kZigzag)
+    return shard_pairs(shard, document_mask(&document, 1, window), rank, owner);
   const std::int64_t c = shard.chunk();
   const std::int64_t queries = valid_tokens(n, p, cp, rank);
   if (owner == rank) return queries * (queries + 1) / 2;
@@ -26,15 +27,16 @@ CPFIT_HD constexpr std::int64_t document_pairs(std::int64_t n, std::int64_t p, s
 /// Sums one document's (or `count` equal documents') share of a step into a varlen kernel.
 struct PackedStep {
   double q_len = 0, kv_len = 0, pairs = 0, documents = 0, unwindowed = 0;
+  Layout layout = Layout::kZigzag;  // of each document
   CPFIT_HD constexpr void add(std::int64_t n, std::int64_t p, double count, std::int32_t cp, std::int64_t window,
                               std::int32_t rank, std::int32_t owner) {
-    const StepWork storage = causal_step({Layout::kZigzag, p, cp}, rank, owner);
-    const double own = static_cast<double>(document_pairs(n, p, cp, window, rank, owner));
+    const StepWork storage = causal_step({layout, p, cp}, rank, owner);
+    const double own = static_cast<double>(document_pairs(n, p, cp, window, rank, owner, layout));
     q_len += count * static_cast<double>(storage.kernel[0].q_len);
     kv_len += count * static_cast<double>(storage.kernel[0].kv_len);
     pairs += count * own;
     documents += own > 0 ? count : 0.0;
-    unwindowed += window > 0 ? count * static_cast<double>(document_pairs(n, p, cp, 0, rank, owner)) : count * own;
+    unwindowed += window > 0 ? count * static_cast<double>(document_pairs(n, p, cp, 0, rank, owner, layout)) : count * own;
   }
   CPFIT_HD constexpr StepWork work(bool diagonal) const {
     const BlockKind kind = pairs != unwindowed ? BlockKind::kMixed : (diagonal ? BlockKind::kCausal : BlockKind::kFull);
@@ -51,11 +53,12 @@ CPFIT_HD constexpr StepWork packed_step(const PackedShard& packed, std::int64_t 
   return step.work(rank == owner);
 }
 
-/// A histogram of {length, count}: each document is padded up to 2*cp on its own.
+/// A histogram of {length, count}: each document is padded up to 2*cp and cut in `layout` on its own.
 template <class Histogram>
 [[nodiscard]] constexpr StepWork mean_packed_step(const Histogram& histogram, std::int32_t cp, std::int64_t window,
-                                                  std::int32_t rank, std::int32_t owner) {
+                                                  std::int32_t rank, std::int32_t owner, Layout layout = Layout::kZigzag) {
   PackedStep step;
+  step.layout = layout;
   for (const auto& entry : histogram) {
     step.add(entry.length, round_up(entry.length, cp > 1 ? 2 * cp : 1), entry.count, cp, window, rank, owner);
   }

@@ -13,6 +13,7 @@
 #include "model/rates/rate_set.h"
 #include "model/recipe/rank_grid.h"
 #include "model/recipe/recipe.h"
+#include "model/recipe/training.h"
 
 namespace cpfit {
 
@@ -27,7 +28,8 @@ enum class KernelKind : std::uint8_t {
 struct MeasuredKernel {
   std::int64_t line = 0;  // of the CSV file, header = 1
   std::string label;
-  std::string group;  // scoring group: GPU and library, so that errors can be read by device
+  std::string group;     // scoring group: GPU and library, so that errors can be read by device
+  std::string supposed;  // cells that contradict the source's own scripts or times and are read otherwise ("head_dim")
   KernelKind kind = KernelKind::kGemm;
   Cluster cluster;     // the device is cluster.gpu; the network matters to collectives and distributed attention only
   double seconds = 0;  // measured
@@ -55,6 +57,10 @@ struct MeasuredKernel {
   // kDistributedAttention: cp, cp_comm, a2a_degree, shard_layout of this recipe; the framework's rules say how the ring runs
   Recipe recipe;
   std::shared_ptr<const RuleSet> rules;
+  bool synchronized = false;  // the host waits after each call: what it queues before the first kernel is not hidden
+  bool packed_qkv = false;    // Q, K and V leave in one head exchange
+  /// Packings that the calls take in turn (varlen), each the documents of one sequence; empty: one document.
+  std::vector<std::vector<DocumentClass>> packings;
 };
 
 }  // namespace cpfit

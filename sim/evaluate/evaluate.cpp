@@ -63,7 +63,9 @@ void evaluate_kernel(const MeasuredKernel& kernel, Predictor& predictor, Validat
     return;
   }
   const Metric metric = kernel.kind == KernelKind::kCollective ? Metric::kCollectiveSeconds : Metric::kKernelSeconds;
-  result.rows.push_back(row_of(kernel.line, kernel.label, kernel.group, metric, kernel.seconds, std::get<Predicted>(outcome)));
+  ValidationRow row = row_of(kernel.line, kernel.label, kernel.group, metric, kernel.seconds, std::get<Predicted>(outcome));
+  row.searched = kernel.supposed;
+  result.rows.push_back(std::move(row));
 }
 
 }  // namespace

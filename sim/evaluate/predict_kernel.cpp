@@ -5,6 +5,7 @@
 
 #include "model/rates/curves.h"
 #include "model/rates/dense_peak.h"
+#include "sim/evaluate/eager_host.h"
 #include "sim/screen/attention_cost.h"
 #include "sim/screen/composition.h"
 #include "sim/screen/layer_cost.h"
@@ -12,6 +13,9 @@
 namespace cpfit {
 
 namespace {
+
+/// Relative standard deviation of what the host adds: from one machine to the next its speed differs by half.
+constexpr double kHostSigma = 0.3;
 
 /// Sums of operators: times add, errors of the same surface are taken as fully correlated.
 struct Total {
@@ -59,6 +63,24 @@ std::variant<Predicted, Unpredictable> predict_collective(const MeasuredKernel& 
   return total.with_interval();
 }
 
+/// Share of the memory's rate that PyTorch's copies of strided 16-bit tensors reach: they run element by element, the slower the
+/// shorter the rows that stay together. Read off yunchang's rows on even lines, whose qkvpack variants save these copies on rings
+/// without an exchange: 4.4 ms of 80 for rows of 64 bytes, 1.7 of 59 for rows of 256, 2 x 8 x 67 MB each on A100.
+double strided_copy_share(double row_bytes) { return 0.35 * std::pow(std::min(1.0, row_bytes / 256), 0.75); }
+
+/// A head exchange of PyTorch reorders its tensor by destination before it leaves and by position after it has come: two passes
+/// that read and write all of it (yunchang's all_to_all.py, also for a group of one rank; InternEvo's and DeepSpeed's the same).
+double reordering_seconds(const MeasuredKernel& kernel, const CpTensors& tensors, double hbm, double launch) {
+  const Recipe& recipe = kernel.recipe;
+  const int u = a2a_ranks(recipe);
+  const bool reorders = recipe.cp > 1 && (u > 1 || (kernel.synchronized && recipe.cp_comm == CpComm::kP2p && !kernel.packed_qkv));
+  if (!reorders) return 0;
+  const double row = 2.0 * static_cast<double>(kernel.attention.head_dim);
+  const double moved = (tensors.q * 2.0 + tensors.kv).value() * 4.0;  // Q, O, K and V, twice, read and written
+  const double once = moved / (strided_copy_share(row) * hbm) + 8 * launch;
+  return once * ((kernel.forward ? 1 : 0) + (kernel.backward ? 1 : 0));
+}
+
 /// Attention over a context-parallel group: the screen's own ring of steps on a layer that has nothing but this operator.
 std::variant<Predicted, Unpredictable> predict_operator(const MeasuredKernel& kernel, Predictor& predictor) {
   const AttentionShape& shape = kernel.attention;
@@ -70,9 +92,6 @@ std::variant<Predicted, Unpredictable> predict_operator(const MeasuredKernel& ke
   model.hidden = shape.heads * shape.head_dim;
   model.ffn_hidden = model.hidden;
   model.vocab = 1;
-  Training training;
-  training.sequence = Tokens(shape.q_len);
-  training.global_batch = shape.batch;
   Recipe recipe = kernel.recipe;
   recipe.micro_batch = static_cast<std::int32_t>(shape.batch);
   const std::int64_t exchange = a2a_ranks(recipe);
@@ -86,20 +105,37 @@ std::variant<Predicted, Unpredictable> predict_operator(const MeasuredKernel& ke
   view.prepare(shapes.cp_inner);
   const Requirements requirements;
   const GpuRates& rates = predictor.rates().of(kernel.cluster.gpu);
-  const ScreenContext context{model, kernel.cluster, training, requirements, *kernel.rules, rates, view};
-  operators::RankShape rank = operators::rank_shape(context, recipe);
-  rank.factors = TrainingFactors{};  // an operator alone, not inside a step
-  rank.library = kernel.library;
-  const operators::StepTimes steps = operators::attention_steps(context, recipe, rank, false);
-  Cost forward, backward;
-  CpExposure exposure;
-  operators::add_attention(context, recipe, steps, forward, backward, exposure);
-  Cost whole;
-  if (kernel.forward) whole += forward;
-  if (kernel.backward) whole += backward;
+  const EagerHost host = eager_host(kernel, rates);
   Total total;
-  total.seconds = whole.total().value();
-  total.deviation = std::sqrt(whole.variance);
+  const auto add_call = [&](const Mask& mask, double weight) {
+    Training training;
+    training.sequence = Tokens(shape.q_len);
+    training.global_batch = shape.batch;
+    training.mask = mask;
+    const ScreenContext context{model, kernel.cluster, training, requirements, *kernel.rules, rates, view};
+    operators::RankShape rank = operators::rank_shape(context, recipe);
+    rank.factors = TrainingFactors{};  // an operator alone, not inside a step
+    rank.library = kernel.library;
+    const operators::StepTimes steps = operators::attention_steps(context, recipe, rank, false);
+    Cost forward, backward;
+    CpExposure exposure;
+    operators::add_attention(context, recipe, steps, forward, backward, exposure);
+    Cost whole;
+    if (kernel.forward) whole += forward;
+    if (kernel.backward) whole += backward;
+    const CpTensors tensors = cp_tensors(model, training, recipe, *kernel.rules);
+    const double copies = reordering_seconds(kernel, tensors, rates.peaks.hbm, rates.memory.curve.launch);
+    const double gpu = whole.total().value() + copies;
+    const double seconds =
+        kernel.synchronized ? host.before + std::max(gpu, host.whole - host.before) : std::max(gpu, host.whole);
+    const double from_host = (seconds - gpu) * kHostSigma;
+    total.seconds += weight * seconds;
+    total.deviation += weight * std::sqrt(whole.variance + from_host * from_host);
+  };
+  if (kernel.packings.empty()) add_call(Mask{}, 1.0);
+  for (const std::vector<DocumentClass>& documents : kernel.packings) {
+    add_call({MaskKind::kDocuments, 0, documents}, 1.0 / static_cast<double>(kernel.packings.size()));
+  }
   return total.with_interval();
 }
 

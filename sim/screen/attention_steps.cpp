@@ -186,7 +186,7 @@ void for_each_kernel(const ScreenContext& context, const Recipe& recipe, const M
                                    ? attention::double_ring_owner(ring, recipe.window, rank, step)
                                    : attention::ring_owner(ring, rank, step);
     const std::size_t at = recipe.cp_comm == CpComm::kAllGather ? 0 : static_cast<std::size_t>(step);
-    all_of(at, packed ? attention::mean_packed_step(documents, ring, mask.window, rank, owner)
+    all_of(at, packed ? attention::mean_packed_step(documents, ring, mask.window, rank, owner, shard.layout)
                       : attention::ring_step(shard, mask, rank, owner));
   }
 }

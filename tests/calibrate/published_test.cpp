@@ -269,6 +269,93 @@ TEST(PublishedOperators, IterationsPerSecondAreSeconds) {
   EXPECT_EQ(table.kernels[0].recipe.shard_layout, ShardLayout::kZigzag);
 }
 
+/// A row of yunchang's or the USP paper's operators.
+Cells yunchang(const std::string& place, const std::string& tokens, const std::string& head_dim) {
+  return {{"gpu", "A100-SXM4-80GB"},
+          {"nodes_or_gpus", "8"},
+          {"interconnect", "NVLink"},
+          {"model", "attention op only"},
+          {"heads", "32"},
+          {"seq_len", tokens},
+          {"micro_batch", "2"},
+          {"cp", "8"},
+          {"cp_method", "zigzag qkvpack"},
+          {"head_dim", head_dim},
+          {"group_num", "1"},
+          {"ulysses", "4"},
+          {"ring", "2"},
+          {"pass_", "fwd"},
+          {"iters_per_s", "100"},
+          {"source_location", place}};
+}
+
+TEST(PublishedOperators, YunchangsCellsMeanWhatItsScriptsRan) {
+  const auto columns = training_columns({"head_dim", "group_num", "ulysses", "ring", "pass_", "iters_per_s"});
+  const MeasuredTable table =
+      read_rows(columns, {yunchang("media/gqa.png", "4096", "128"), yunchang("media/benchmark_results.png", "32768", "32"),
+                          yunchang("media/benchmark_results.png", "131072", "32"), yunchang("Table 4", "131072", "128")});
+  ASSERT_EQ(table.kernels.size(), 4u) << table.skipped.at(0).reason;
+  EXPECT_EQ(table.kernels[0].attention.q_len, 8 * 4096);  // its picture counts the tokens of one GPU
+  EXPECT_EQ(table.kernels[0].attention.pairs, 32768.0 * 32769.0 / 2);
+  EXPECT_EQ(table.kernels[0].supposed, "");
+  EXPECT_EQ(table.kernels[1].attention.head_dim, 128);  // short sequences ran with the script's other head size
+  EXPECT_EQ(table.kernels[1].supposed, "head_dim");
+  EXPECT_EQ(table.kernels[2].attention.head_dim, 32);
+  EXPECT_EQ(table.kernels[3].attention.q_len, 262144);  // SEQLEN=32768 on each of 8 GPUs, called 128K
+  EXPECT_EQ(table.kernels[3].supposed, "seq_len");
+  EXPECT_TRUE(table.kernels[0].synchronized && table.kernels[0].packed_qkv);
+}
+
+TEST(PublishedOperators, VarlenRowsTakeFourPackingsInTurn) {
+  const auto columns = training_columns({"head_dim", "tokens_per_gpu", "api", "pass_", "iters_per_s"});
+  const Cells ring = {{"gpu", "A100"},      {"nodes_or_gpus", "8"},     {"model", "attention op"},
+                      {"heads", "32"},      {"kv_heads", "8"},          {"seq_len", "65536"},
+                      {"cp", "8"},          {"cp_method", "ring_attn"}, {"tokens_per_gpu", "8192"},
+                      {"head_dim", "128"},  {"api", "varlen api"},      {"pass_", "fwd"},
+                      {"iters_per_s", "40"}};
+  const MeasuredTable table = read_rows(columns, {ring});
+  ASSERT_EQ(table.kernels.size(), 1u) << table.skipped.at(0).reason;
+  const MeasuredKernel& kernel = table.kernels[0];
+  ASSERT_EQ(kernel.packings.size(), 4u);
+  double pairs = 0;
+  for (const auto& documents : kernel.packings) {
+    std::int64_t tokens = 0;
+    for (const DocumentClass& document : documents) {
+      tokens += document.length;
+      pairs += static_cast<double>(document.length) * static_cast<double>(document.length + 1) / 2;
+    }
+    EXPECT_EQ(tokens, 65536);
+  }
+  EXPECT_DOUBLE_EQ(kernel.attention.pairs, pairs / 4);
+}
+
+TEST(PublishedOperators, FiguresThatContradictEachOtherAreRefused) {
+  const auto columns = training_columns({"head_dim", "pass_", "time_ms", "fwd_ms", "mem_mb"});
+  // Forward and backward of the causal half, 7 s^2 d h FLOPs over 32 GPUs, at 100 TFLOP/s each: 7 * 131072^2 * 5120 / 3.2e15 s.
+  const double ms = 7.0 * 131072 * 131072 * 5120 / 32 / 100e12 * 1e3;
+  const auto row = [&](double time) {
+    return Cells{{"source", "BurstEngine kernel benchmark"},
+                 {"gpu", "A800"},
+                 {"nodes_or_gpus", "32"},
+                 {"model", "attention op"},
+                 {"heads", "40"},
+                 {"hidden", "5120"},
+                 {"seq_len", "131072"},
+                 {"micro_batch", "1"},
+                 {"cp", "32"},
+                 {"cp_method", "BurstAttention"},
+                 {"head_dim", "128"},
+                 {"pass_", "fwd+bwd"},
+                 {"tflops_per_gpu", "100"},
+                 {"time_ms", std::to_string(time)}};
+  };
+  const MeasuredTable table = read_rows(columns, {row(ms * 1.08), row(ms * 0.7)});
+  ASSERT_EQ(table.kernels.size(), 1u) << table.skipped.at(0).reason;
+  EXPECT_NEAR(table.kernels[0].seconds, ms / 1e3, 1e-6);
+  ASSERT_EQ(table.skipped.size(), 1u);
+  EXPECT_EQ(table.skipped[0].reason, "its time and its rate contradict each other");
+}
+
 TEST(Published, UnknownColumnsNameTheNearestTable) {
   const auto table = read_published_text("system,m,n,latency_ms\na,1,2,3\n", "t.csv");
   ASSERT_FALSE(table.ok());

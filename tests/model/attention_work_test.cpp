@@ -341,6 +341,27 @@ TEST(PackedWork, HistogramIsTheMeanOfItsDocuments) {
   }
 }
 
+TEST(PackedWork, DocumentsCutInConsecutivePartsLoadTheLastRankMost) {
+  struct LengthCount {
+    std::int64_t length;
+    double count;
+  };
+  constexpr std::int32_t kCp = 4;
+  const std::vector<LengthCount> histogram = {{16, 2.0}, {64, 1.0}};
+  double all = 0, last = 0;
+  for (std::int32_t r = 0; r < kCp; ++r) {
+    for (std::int32_t owner = 0; owner < kCp; ++owner) {
+      const StepWork step = mean_packed_step(histogram, kCp, 0, r, owner, Layout::kContiguous);
+      EXPECT_EQ(step.count == 0, owner > r);
+      all += step.pairs();
+      if (r == kCp - 1) last += step.pairs();
+    }
+  }
+  EXPECT_EQ(all, 2 * 16 * 17 / 2 + 64 * 65 / 2);
+  // Three whole blocks and the diagonal of a quarter of each document.
+  EXPECT_EQ(last, 2 * (3 * 4 * 4 + 4 * 5 / 2) + (3 * 16 * 16 + 16 * 17 / 2));
+}
+
 // The whole of it is usable at compile time, as the kernels use it.
 static_assert(ring_step({Layout::kZigzag, 16, 2}, causal_mask(), 0, 1).pairs() == 32.0);
 static_assert(pairs_in(window_mask(2), 0, 4, 0, 4) == 7);
