@@ -178,17 +178,37 @@ void read_distflashattn(const Row& row, Reading& reading) {
 
 /// The sheet's method names say which checkpoints were on (frameworks.md 5.4): whole attention outputs, those of the second half
 /// of the sequence, or none. "Burst-Ring" and "BurstEngine" have the cells and the memory of "whole_ckpt", "w/o sele-ckpt" takes
-/// them away; a plain "burst" names none.
-double kept_by_burst(std::string_view method) {
+/// them away; a plain "burst" names none. LoongTrain's own rows of 32 and 64 GPUs keep attention's output (its selective
+/// checkpoint) where nothing takes it away; of the rows of 8 GPUs "loong-train-cp-ckpt" does.
+double kept_by_method(std::string_view method) {
   if (contains_word(method, "w/o sele-ckpt")) return 0.0;
   if (contains_word(method, "half-ckpt") || contains_word(method, "sl-ckpt") || contains_word(method, "sl_ckpt")) return 0.5;
   if (contains_word(method, "full-ckpt") || contains_word(method, "whole_ckpt")) return 1.0;
-  return method == "Burst-Ring" || method == "BurstEngine" ? 1.0 : 0.0;
+  if (contains_word(method, "loong") && contains_word(method, "-ckpt")) return 1.0;
+  return method == "Burst-Ring" || method == "Burst-USP" || method == "BurstEngine" || method.starts_with("LoongTrain-") ? 1.0
+                                                                                                                         : 0.0;
+}
+
+/// LoongTrain under InternEvo: weights and optimizer sharded over all ranks, layers recomputed but for attention where the row
+/// keeps its output.
+void loong_train(Draft& draft, std::string_view method, Reading& reading) {
+  draft.recipe().state_sharding = StateSharding::kZero3;
+  draft.recipe().recompute = {RecomputeKind::kFull, 0};
+  all_said(draft, {"recompute"});
+  const double kept = kept_by_method(method);
+  const bool exchanged = draft.recipe().cp_comm != CpComm::kDoubleRing;
+  draft.run.rules = reading.rules(
+      draft.recipe().framework, fmt::format("attention kept over {} of the sequence, windows of {}", kept, exchanged ? 1 : 8),
+      [kept, exchanged](RuleSet& rules) {
+        rules.checkpoint_kept_attention = kept;
+        if (exchanged) rules.dkv_wire = DkvWire::kNominal;  // a ring of the outer places crosses a window at every hop
+      });
 }
 
 /// "sl_loss" names the fused head and loss; "Burst-Ring" and "BurstEngine" have the memory of the rows with it.
 bool loss_fused_by_burst(std::string_view method) {
-  return contains_word(method, "sl_loss") || method.starts_with("Burst-Ring") || method == "BurstEngine";
+  return contains_word(method, "sl_loss") || method.starts_with("Burst-Ring") || method.starts_with("Burst-USP") ||
+         method == "BurstEngine";
 }
 
 /// BMTrain's FusedCrossEntropy: 16-bit logits and their 16-bit gradient. The sheet's four rows without sl_loss that print memory,
@@ -203,17 +223,20 @@ void read_burstengine(const Row& row, Reading& reading) {
   const bool burst = contains_word(method, "burst"), ulysses = contains_word(method, "ulysses") && !burst;
   const bool tensor = contains_word(method, "megatron-tp");
   const bool megatron = contains_word(method, "megatron-cp") || method == "Megatron";
+  const bool loong = contains_word(method, "loong");
   Draft draft = draft_of(row, reading,
-                         burst     ? "burstengine"
+                         loong     ? "internevo"
+                         : burst   ? "burstengine"
                          : ulysses ? "deepspeed-ulysses"
                                    : "megatron-2024",
                          "burstengine-a800");
   Recipe& recipe = draft.recipe();
-  if (contains_word(method, "loong")) draft.refuse("LoongTrain: its split into exchange and ring is not printed");
-  if (burst && (contains_word(method, "ulysses") || contains_word(method, "usp"))) {
-    draft.refuse("its split into exchange and ring is not printed");
+  if (row.blank("cp") && row.blank("tp")) {
+    // Where the sheet has both, its columns without a degree repeat those over all GPUs (933, 619.48, 1023.09, 533.88 tokens/s).
+    (tensor ? recipe.tp : recipe.cp) = static_cast<std::int32_t>(draft.run.gpus);
+    draft.run.conditions.push_back(
+        "supposed: the degree is not printed; one sequence over all GPUs, as the sheet's other columns");
   }
-  if (row.blank("cp") && row.blank("tp")) draft.refuse("the degree is not printed");
   if (row.says("notes", "SUSPICIOUS")) draft.refuse("the table marks the cell as a suspicious copy");
   if (draft.model().layers == 0 && !row.blank("layers")) {
     draft.model() =
@@ -223,17 +246,20 @@ void read_burstengine(const Row& row, Reading& reading) {
   }
   all_said(draft, {"tp", "pp", "micro_batch"});
   if (ulysses) exchange_contiguous(recipe);
-  if (contains_word(method, "double") && recipe.cp > 8) {
+  if ((contains_word(method, "double") || contains_word(method, "LoongTrain-Ring")) && recipe.cp > 8) {
     recipe.cp_comm = CpComm::kDoubleRing;
     recipe.window = 8;
+  } else if (loong || (burst && (contains_word(method, "ulysses") || contains_word(method, "usp")))) {
+    draft.not_said("a2a_degree");
   }
   if (burst || ulysses || row.says("sharding", "ZeRO-3")) recipe.state_sharding = StateSharding::kZero3;
   if (burst || ulysses) {
     recipe.recompute = {RecomputeKind::kFull, 0};  // --ckpt of the run scripts
     all_said(draft, {"recompute"});
   }
+  if (loong) loong_train(draft, method, reading);
   if (burst) {
-    const double kept = kept_by_burst(method);
+    const double kept = kept_by_method(method);
     const bool fused_loss = loss_fused_by_burst(method), on_host = row.says("notes", "offload=1");
     draft.run.rules = reading.rules(recipe.framework,
                                     fmt::format("attention kept over {} of the sequence, {} loss, optimizer on the {}", kept,
@@ -250,12 +276,18 @@ void read_burstengine(const Row& row, Reading& reading) {
     draft.run.conditions.push_back(fused_loss ? "head and loss fused, no logits" : "logits of the whole shard");
     draft.training().grad_dtype = GradDtype::kBf16;  // BMTrain: gradients in the 16 bits of the parameters
   }
-  if (!tensor && !megatron && !burst && !ulysses) draft.refuse("a method cpfit has no rule set for");
+  if (!tensor && !megatron && !burst && !ulysses && !loong) draft.refuse("a method cpfit has no rule set for");
   const std::int64_t dp = draft.run.gpus / std::max<std::int64_t>(1, std::int64_t{recipe.tp} * recipe.cp);
   draft.training().global_batch = dp;  // one sequence per data-parallel rank
-  draft.run.died = row.says("raw", "OOM");
+  // Of 64k tokens a GPU some of LoongTrain's rows ran and some died; what its baseline kept in memory is not printed.
+  if (loong && row.says("raw", "OOM")) draft.refuse("LoongTrain died of memory: what its baseline kept there is not printed");
+  if (!loong) draft.run.died = row.says("raw", "OOM");
   draft.measure(Metric::kTokensPerSecondPerGpu, row.number("tokens_per_s_per_gpu"));
-  draft.run.group = burst ? "BurstEngine" : ulysses ? "DeepSpeed-Ulysses" : tensor ? "Megatron TP" : "Megatron CP";
+  draft.run.group = loong     ? "LoongTrain"
+                    : burst   ? "BurstEngine"
+                    : ulysses ? "DeepSpeed-Ulysses"
+                    : tensor  ? "Megatron TP"
+                              : "Megatron CP";
   file(std::move(draft), row, reading);
 }
 

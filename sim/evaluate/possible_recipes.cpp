@@ -70,6 +70,20 @@ std::vector<Recompute> recomputes(const MeasuredRun& run, const RuleSet& rules) 
   return values;
 }
 
+/// Ways to split cp into a head exchange inside and a ring outside: what divides the ranks and the heads of one tensor rank.
+std::vector<Recipe> exchanges(const MeasuredRun& run, const Recipe& recipe) {
+  if (!is_unknown(run, "a2a_degree") || recipe.cp == 1) return {recipe};
+  std::vector<Recipe> recipes;
+  for (const std::int32_t degree : divisors(recipe.cp)) {
+    if (run.scenario.model.heads / recipe.tp % degree != 0) continue;
+    Recipe split = recipe;
+    split.a2a_degree = degree;
+    split.cp_comm = degree == recipe.cp ? CpComm::kA2a : degree == 1 ? CpComm::kP2p : CpComm::kA2aP2p;
+    recipes.push_back(split);
+  }
+  return recipes;
+}
+
 }  // namespace
 
 std::vector<Recipe> possible_recipes(const MeasuredRun& run, const RuleSet& rules) {
@@ -106,7 +120,7 @@ std::vector<Recipe> possible_recipes(const MeasuredRun& run, const RuleSet& rule
           recipe.micro_batch = micro_batch;
           for (const Recompute& recompute : recomputes(run, rules)) {
             recipe.recompute = recompute;
-            recipes.push_back(recipe);
+            for (const Recipe& split : exchanges(run, recipe)) recipes.push_back(split);
           }
         }
       }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "sim/evaluate/eager_host.h"
 #include "sim/evaluate/evaluate.h"
 #include "sim/evaluate/possible_recipes.h"
 
@@ -205,6 +206,79 @@ TEST(PossibleRecipes, UnknownFieldsAreEnumeratedOverWhatDivides) {
   std::set<std::int32_t> vpps;
   for (const Recipe& recipe : possible_recipes(run, rules)) vpps.insert(recipe.vpp);
   EXPECT_EQ(vpps, (std::set<std::int32_t>{1, 2, 4, 5}));  // 8 / 2 = 4 layers; or (8 + 2) / 2 = 5 slots
+  run.unknown = {"a2a_degree"};
+  run.scenario.base.pp = 1;
+  run.scenario.base.dp = 1;
+  run.scenario.base.cp = 8;
+  run.scenario.model.heads = 12;
+  std::set<std::pair<std::int32_t, CpComm>> splits;
+  for (const Recipe& recipe : possible_recipes(run, rules)) splits.insert({recipe.a2a_degree, recipe.cp_comm});
+  EXPECT_EQ(splits, (std::set<std::pair<std::int32_t, CpComm>>{
+                        {1, CpComm::kP2p}, {2, CpComm::kA2aP2p}, {4, CpComm::kA2aP2p}}));  // 12 heads are not cut by 8
+}
+
+/// Causal attention of 8 ranks on one node, as an author times it.
+MeasuredKernel operator_of(std::int64_t tokens, std::int32_t exchange) {
+  MeasuredKernel kernel;
+  kernel.kind = KernelKind::kDistributedAttention;
+  kernel.library = AttentionLibrary::kFlash2;
+  kernel.cluster = build_cluster("dgx-a100", 1).value();
+  kernel.seconds = 1;
+  kernel.forward = true;
+  kernel.attention.q_len = kernel.attention.kv_len = tokens;
+  kernel.attention.pairs = 0.5 * static_cast<double>(tokens) * static_cast<double>(tokens + 1);
+  kernel.attention.heads = kernel.attention.kv_heads = 32;
+  kernel.attention.head_dim = 128;
+  kernel.attention.causal = true;
+  kernel.recipe.cp = 8;
+  kernel.recipe.a2a_degree = exchange;
+  kernel.recipe.cp_comm = exchange == 8 ? CpComm::kA2a : CpComm::kP2p;
+  kernel.recipe.framework = "ring-flash-attention";
+  kernel.rules = std::make_shared<const RuleSet>(find_framework("ring-flash-attention").value());
+  return kernel;
+}
+
+double predicted(MeasuredKernel kernel) {
+  MeasuredTable table;
+  table.kernels = {std::move(kernel)};
+  const ValidationResult result = evaluate(table, RateSet::defaults());
+  return result.rows.empty() ? 0.0 : result.rows[0].predicted;
+}
+
+TEST(Operator, AShortOneTakesTheTimeOfItsLaunches) {
+  MeasuredKernel kernel = operator_of(1024, 8);
+  const RateSet rates = RateSet::defaults();
+  const EagerHost host = eager_host(kernel, rates.of(kernel.cluster.gpu));
+  EXPECT_DOUBLE_EQ(predicted(kernel), host.whole);
+  // One exchange of four is after attention; packed, the three before it are one.
+  const double exchange = host.whole - host.before;
+  kernel.packed_qkv = true;
+  EXPECT_NEAR(host.whole - predicted(kernel), 2 * exchange, 1e-9);
+  kernel.forward = false;
+  kernel.backward = true;
+  EXPECT_GT(predicted(kernel), 0.0);
+}
+
+TEST(Operator, AWaitingHostAddsWhatItQueuesBeforeTheFirstKernel) {
+  MeasuredKernel kernel = operator_of(131072, 8);
+  const double free = predicted(kernel);
+  const RateSet rates = RateSet::defaults();
+  const EagerHost host = eager_host(kernel, rates.of(kernel.cluster.gpu));
+  ASSERT_GT(free, host.whole);
+  kernel.synchronized = true;
+  EXPECT_DOUBLE_EQ(predicted(kernel), free + host.before);
+}
+
+TEST(Operator, PackingsAreTakenInTurn) {
+  MeasuredKernel kernel = operator_of(131072, 1);
+  const double whole = predicted(kernel);
+  kernel.packings = {{{131072, 1.0}}};
+  EXPECT_NEAR(predicted(kernel), whole, 1e-9 * whole);
+  kernel.packings = {{{65536, 2.0}}};
+  const double halves = predicted(kernel);
+  EXPECT_LT(halves, 0.7 * whole);  // half of the pairs, the same merges
+  kernel.packings = {{{131072, 1.0}}, {{65536, 2.0}}};
+  EXPECT_NEAR(predicted(kernel), (whole + halves) / 2, 1e-9 * whole);
 }
 
 }  // namespace
