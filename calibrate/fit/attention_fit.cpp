@@ -157,7 +157,15 @@ AttentionFit fit_attention(const std::vector<const KernelMeasurement*>& rows, co
         },
         quality);
     quality.rows = static_cast<std::int64_t>(used.size());
-    quality.noise = noise_of(rows);
+    std::vector<const KernelMeasurement*> own;
+    std::vector<std::string> kernels;  // shapes, and what else makes two measurements those of one kernel
+    for (const std::size_t row : used) {
+      const AttentionMeasurement& a = std::get<AttentionMeasurement>(rows[row]->what);
+      own.push_back(rows[row]);
+      kernels.push_back(shapes[row] + "," + std::to_string(a.shape.head_dim_v) + "," + std::to_string(a.shape.pairs) + "," +
+                        std::to_string(static_cast<int>(a.pass)) + (a.shape.deterministic ? ",deterministic" : ""));
+    }
+    quality.noise = noise_of(own, kernels);
     curve.quality = quality;
     set_ranges(curve, rows, used);
   };

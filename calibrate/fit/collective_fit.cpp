@@ -151,10 +151,12 @@ CollectiveCurve fit_collective(const std::vector<CollectivePoint>& points, Colle
       quality);
   CollectiveCurve curve = fit_pieces(points, kind, ranks, largest_share);
   curve.quality = quality;
-  std::vector<double> spreads;
-  for (const CollectivePoint& point : points) spreads.push_back(point.spread);
-  std::sort(spreads.begin(), spreads.end());
-  curve.quality.noise = spreads.empty() ? 0 : spreads[spreads.size() / 2];
+  std::vector<double> spreads, seconds;
+  for (const CollectivePoint& point : points) {
+    spreads.push_back(point.spread);
+    seconds.push_back(point.seconds);
+  }
+  curve.quality.noise = noise_of(spreads, shapes, seconds);
   return curve;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <tuple>
 
@@ -115,12 +116,26 @@ void fit_attentions(const std::vector<KernelTable>& tables, std::span<const Gpu>
   });
 }
 
+/// What fused norms tell of a kernel that only streams: those whose rows are as long as a model is wide, seen as bytes alone.
+/// That stands for what a training step streams beside its norms (activations, residuals, casts), of which no table is published.
+bool tells_of_streams(const StreamMeasurement& stream) {
+  constexpr std::int64_t kNarrowestModel = 1024;
+  return stream.kernels == "cudnn_norm" && stream.pass == AttentionPass::kForward && stream.row >= kNarrowestModel &&
+         !stream.layer_norm;
+}
+
 void fit_memories(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus, FitReport& report) {
   Groups<MemoryKey> groups;
+  std::deque<KernelMeasurement> streams;
   for (const KernelTable& table : tables) {
     for (const KernelMeasurement& row : table.rows) {
-      if (const auto* stream = std::get_if<StreamMeasurement>(&row.what))
-        groups.add({row.gpu, stream->kernels, stream->pass}, table.source, row);
+      const auto* stream = std::get_if<StreamMeasurement>(&row.what);
+      if (stream == nullptr) continue;
+      groups.add({row.gpu, stream->kernels, stream->pass}, table.source, row);
+      if (!tells_of_streams(*stream)) continue;
+      KernelMeasurement& plain = streams.emplace_back(row);
+      plain.what = StreamMeasurement{"stream", stream->pass, stream->traffic, stream->row};  // no rows to reduce
+      groups.add({row.gpu, "stream", stream->pass}, table.source, plain);
     }
   }
   const auto own = [&](const std::string& source) {

@@ -81,7 +81,7 @@ GemmCurve fit_gemm(const std::vector<const KernelMeasurement*>& rows, const Devi
   curve.n = n;
   curve.k = k;
   curve.quality = quality;
-  curve.quality.noise = noise_of(rows);
+  curve.quality.noise = noise_of(rows, shapes);
   return curve;
 }
 

@@ -2,12 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "calibrate/fit/robust.h"
 #include "calibrate/read/kernel_table.h"
 
 namespace cpfit {
+
+namespace {
+
+constexpr std::size_t kManyShapes = 100;
+constexpr std::size_t kFewestRepeats = 4;  // measurements of shapes that were measured again: fewer tell nothing of a table
+
+}  // namespace
 
 std::uint32_t shape_bucket(std::string_view shape) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a, then mixed: the last characters alone must not decide
@@ -40,17 +49,49 @@ std::vector<double> scales_of(const std::vector<const KernelMeasurement*>& rows)
   return scales;
 }
 
-double noise_of(const std::vector<const KernelMeasurement*>& rows) {
-  std::vector<double> spreads;
-  for (const KernelMeasurement* row : rows) spreads.push_back(row->spread);
-  if (spreads.empty()) return 0;
-  const auto middle = spreads.begin() + static_cast<std::ptrdiff_t>(spreads.size() / 2);
-  std::nth_element(spreads.begin(), middle, spreads.end());
+namespace {
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
+}  // namespace
+
+double noise_of(const std::vector<double>& spreads, const std::vector<std::string>& shapes, const std::vector<double>& seconds) {
+  const double told = median_of(spreads);
+  if (told > 0) return told;
+  std::map<std::string, std::vector<std::size_t>> repeats;
+  for (std::size_t row = 0; row < shapes.size(); ++row) repeats[shapes[row]].push_back(row);
+  std::vector<double> differences;
+  for (const auto& [shape, rows] : repeats) {
+    for (const std::size_t row : rows) {
+      std::vector<double> others;
+      for (const std::size_t other : rows) {
+        if (other != row) others.push_back(std::log(seconds[other]));
+      }
+      if (others.empty()) continue;
+      std::sort(others.begin(), others.end());
+      const double known = (others[(others.size() - 1) / 2] + others[others.size() / 2]) / 2;
+      differences.push_back(std::abs(std::expm1(known - std::log(seconds[row]))));
+    }
+  }
+  return differences.size() < kFewestRepeats ? 0 : median_of(differences);
+}
+
+double noise_of(const std::vector<const KernelMeasurement*>& rows, const std::vector<std::string>& shapes) {
+  std::vector<double> spreads, seconds;
+  for (const KernelMeasurement* row : rows) {
+    spreads.push_back(row->spread);
+    seconds.push_back(row->time.value());
+  }
+  return noise_of(spreads, shapes, seconds);
+}
+
 void score_by_hold_out(const std::vector<std::string>& shapes, const FitAndPredict& fit_and_predict, FitQuality& quality) {
-  const bool many = shapes.size() >= 100;
+  const bool many = std::set<std::string_view>(shapes.begin(), shapes.end()).size() >= kManyShapes;
   const std::uint32_t folds = many ? 1 : 5;
   std::vector<double> errors;
   for (std::uint32_t fold = 0; fold < folds; ++fold) {

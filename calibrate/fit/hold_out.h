@@ -19,7 +19,8 @@ namespace cpfit {
 using FitAndPredict =
     std::function<std::vector<double>(const std::vector<std::size_t>& fitted, const std::vector<std::size_t>& predicted)>;
 
-/// With 100 rows or more three tenths of the shapes are kept out once; with fewer, each fifth of the shapes in turn.
+/// With 100 shapes or more three tenths of them are kept out once; with fewer, each fifth in turn, however often each of them was
+/// measured: of twenty sizes, six say nothing certain of a median.
 /// Fills rows, held_out, median_error and p90_error.
 void score_by_hold_out(const std::vector<std::string>& shapes, const FitAndPredict& fit_and_predict, FitQuality& quality);
 
@@ -29,8 +30,14 @@ void score_by_hold_out(const std::vector<std::string>& shapes, const FitAndPredi
 [[nodiscard]] std::vector<std::size_t> all_rows(std::size_t count);
 
 struct KernelMeasurement;
-/// Weights of a table's rows for fit_robustly, from what each measurement scattered by; their median as the table's noise.
+/// Weights of a table's rows for fit_robustly, from what each measurement scattered by.
 [[nodiscard]] std::vector<double> scales_of(const std::vector<const KernelMeasurement*>& rows);
-[[nodiscard]] double noise_of(const std::vector<const KernelMeasurement*>& rows);
+
+/// What no curve can be better than, relative. Where rows tell what they scattered by, the median of that. Else from shapes
+/// measured more than once: by how much a measurement differs from the median of the others of the same shape, median over all
+/// such; 0 where there are fewer than four. `shapes`: one text a row.
+[[nodiscard]] double noise_of(const std::vector<double>& spreads, const std::vector<std::string>& shapes,
+                              const std::vector<double>& seconds);
+[[nodiscard]] double noise_of(const std::vector<const KernelMeasurement*>& rows, const std::vector<std::string>& shapes);
 
 }  // namespace cpfit

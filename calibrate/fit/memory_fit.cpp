@@ -1,7 +1,8 @@
-// Streaming kernels: start-up and a share of the memory's rate, each GPU its own. Kernels that reduce rows (norms) have terms of
-// the row besides. Those belong to the kernel, not to the GPU: what a row costs one multiprocessor, from which length it is read
-// twice, what a layer norm's mean and bias cost; all GPUs that ran it are fitted together, with few rows each. A term has to earn
-// its figures by the Bayesian information criterion of the fitted rows, so that points kept out never choose it.
+// Streaming kernels: start-up and a share of the memory's rate. Kernels that reduce rows (norms) have a multiprocessor's work on
+// rows besides, and in a backward pass a second kernel down the rows. All that belongs to the kernel, not to the GPU: all GPUs
+// that ran it are fitted together, with few rows each, and a GPU's share of its memory's rate leaves the common one by a few per
+// cent. Terms that not every kernel has must earn their figures by the Bayesian information criterion of the fitted rows, so that
+// points kept out never choose them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,17 +17,39 @@ namespace {
 
 using Parameters = std::vector<double>;
 
-// Of all GPUs; then launch and share of each.
-enum Shared : std::size_t { kRowCost, kStatistics, kReread, kKeptRow, kSharedCount };
-enum class Term : std::uint8_t { kRow, kLayerNorm, kReread };
-constexpr std::array kTerms{Term::kRow, Term::kLayerNorm, Term::kReread};
+// Of all GPUs; then each one's deviation from the common share.
+enum Shared : std::size_t {
+  kLaunch,
+  kShare,
+  kRowTime,
+  kElementTime,
+  kStatistics,
+  kReread,
+  kKeptRow,
+  kRounding,
+  kColumnStart,
+  kColumnRow,
+  kSharedCount
+};
+enum class Term : std::uint8_t { kLayerNorm, kReread, kWaves, kColumns };
+constexpr std::array kTerms{Term::kLayerNorm, Term::kReread, Term::kWaves, Term::kColumns};
 
-/// Rows that Inductor reduces in one piece, held in registers, are at most this long (its threshold for inner reductions); longer
-/// ones are read in a loop. Other libraries' kernels have a block per row throughout.
-double looped_from(const std::string& kernels) { return kernels == "torch_compile_norm" ? 1024 : 0; }
+/// Standard deviation, in logarithms, of the shares of their memory's rate that one kernel reaches on different GPUs.
+constexpr double kShareSpread = 0.05;
 
-/// cuDNN's norms hold a row in registers from the reduction to the result: nothing is read a second time.
-bool reads_once(const std::string& kernels) { return kernels == "cudnn_norm"; }
+/// What is known of a library's norm kernels from their sources.
+struct NormKernel {
+  double looped_from = 0, tile = 0, resident = 0;
+  bool reads_once = false;     // a row stays in registers from the reduction to the result
+  bool sums_partials = false;  // the second backward kernel sums what each block left, not all rows again
+};
+NormKernel kernel_of(const std::string& kernels) {
+  // Inductor reduces rows up to 1,024 in one piece, held in registers; longer ones in a loop over tiles of 2,048.
+  if (kernels == "torch_compile_norm") return {1024, 2048, 0, true, true};
+  if (kernels == "pytorch_norm") return {0, 0, 16, false, false};  // eager: a block of 128 threads a row, 2,048 threads at a time
+  if (kernels == "cudnn_norm") return {0, 0, 0, true, true};
+  return {};
+}
 
 const StreamMeasurement& stream_of(const MemorySample& sample) { return std::get<StreamMeasurement>(sample.row->what); }
 
@@ -34,11 +57,12 @@ class Fit {
  public:
   explicit Fit(const std::vector<MemorySample>& samples) : samples_(samples) {
     for (const MemorySample& sample : samples) {
+      const StreamMeasurement& stream = stream_of(sample);
       gpus_.push_back(sample.row->gpu);
-      rows_known_ = rows_known_ || stream_of(sample).rows > 0;
-      layer_norms_ = layer_norms_ || stream_of(sample).layer_norm;
-      reads_once_ = reads_once(stream_of(sample).kernels);
-      kernels_ = rows_known_ && stream_of(sample).pass == AttentionPass::kBackward ? 2 : 1;
+      norm_ = norm_ || stream.rows > 0;
+      layer_norms_ = layer_norms_ || stream.layer_norm;
+      kernel_ = kernel_of(stream.kernels);
+      backward_ = stream.pass == AttentionPass::kBackward;
       scales_.push_back(row_scale(sample.row->spread));
     }
     std::sort(gpus_.begin(), gpus_.end());
@@ -47,30 +71,33 @@ class Fit {
 
   [[nodiscard]] const std::vector<std::string>& gpus() const { return gpus_; }
 
-  [[nodiscard]] MemoryCurve curve_of(const Parameters& p, const MemorySample& sample) const {
-    const StreamMeasurement& stream = stream_of(sample);
-    const std::size_t own = kSharedCount + 2 * index_of(sample.row->gpu);
+  [[nodiscard]] MemoryCurve curve_of(const Parameters& p, const std::string& gpu) const {
     MemoryCurve curve;
-    curve.launch = p[own] * 1e-6;
-    curve.hbm_share = p[own + 1];
-    if (stream.rows <= 0) return curve;
-    // Nanoseconds of one multiprocessor a row, as the elements that all of them stream in that time.
-    const double bytes = stream.traffic.value() / static_cast<double>(stream.rows * stream.row);  // of one element
-    const double elements = 1e-9 * curve.hbm_share * sample.hbm / (bytes * sample.sm_count);
-    curve.row_half = p[kRowCost] * elements;
-    curve.statistics = p[kStatistics] * elements;
-    curve.looped_from = looped_from(stream.kernels);
+    curve.launch = p[kLaunch] * 1e-6;
+    curve.hbm_share = p[kShare] * std::exp(p[kSharedCount + index_of(gpu)]);
+    if (!norm_) return curve;
+    curve.row_time = p[kRowTime] * 1e-9;
+    curve.element_time = p[kElementTime] * 1e-12;
+    curve.statistics = p[kStatistics] * 1e-9;
+    curve.tile = kernel_.tile;
+    curve.looped_from = kernel_.looped_from;
+    curve.resident = kernel_.resident;
+    curve.wave_rounding = p[kRounding];
     curve.reread = p[kReread];
     curve.kept_row = p[kReread] > 0 ? p[kKeptRow] * 1024 : 0;
+    curve.column_start = p[kColumnStart] * 1e-6;
+    curve.column_row = p[kColumnRow] * 1e-9;
     return curve;
   }
 
   [[nodiscard]] double error(const Parameters& p, std::size_t index) const {
     const MemorySample& sample = samples_[index];
     const StreamMeasurement& stream = stream_of(sample);
-    const double seconds = memory_seconds(curve_of(p, sample), sample.hbm, stream.traffic.value(), 1,
-                                          static_cast<double>(stream.row), stream.layer_norm);
-    return std::log(seconds / sample.row->time.value());
+    DevicePeaks device;
+    device.hbm = sample.hbm;
+    device.sm_count = sample.sm_count;
+    const NormRows rows{static_cast<double>(stream.row), static_cast<double>(stream.rows), stream.layer_norm};
+    return std::log(norm_seconds(curve_of(p, sample.row->gpu), device, stream.traffic.value(), rows) / sample.row->time.value());
   }
 
   /// The terms that the rows in `fitted` ask for, and their figures.
@@ -96,30 +123,45 @@ class Fit {
   }
   [[nodiscard]] static bool has(unsigned chosen, Term term) { return (chosen >> static_cast<unsigned>(term) & 1U) != 0; }
   [[nodiscard]] bool possible(unsigned chosen) const {
-    return (rows_known_ || chosen == 0) && (layer_norms_ || !has(chosen, Term::kLayerNorm)) &&
-           (!reads_once_ || !has(chosen, Term::kReread));
+    return (norm_ || chosen == 0) && (layer_norms_ || !has(chosen, Term::kLayerNorm)) &&
+           (!kernel_.reads_once || !has(chosen, Term::kReread)) && (kernel_.resident > 0 || !has(chosen, Term::kWaves)) &&
+           (backward_ || !has(chosen, Term::kColumns));
   }
   [[nodiscard]] static double figures(unsigned chosen) {
-    return (has(chosen, Term::kRow) ? 1 : 0) + (has(chosen, Term::kLayerNorm) ? 1 : 0) + (has(chosen, Term::kReread) ? 2 : 0);
+    double count = 0;
+    for (const Term term : kTerms) count += !has(chosen, term) ? 0 : term == Term::kReread ? 2 : 1;
+    return count;
   }
 
   /// Starts and priors; terms that are not chosen are held at nothing.
   [[nodiscard]] std::vector<FitParameter> parameters(unsigned chosen) const {
     std::vector<FitParameter> all(kSharedCount);
-    all[kRowCost] = {"row_ns", 5, 0, 4000, 0};
+    all[kLaunch] = {"launch_us", norm_ && backward_ ? 6.0 : 3.0, 0.3, 40.0, norm_ && backward_ ? 10.0 : 5.0};
+    all[kShare] = {"hbm_share", 0.8, 0.05, 1.2, 0.3};
+    all[kRowTime] = {"row_ns", 50, 0, 4000, 0};
+    all[kElementTime] = {"element_ps", 30, 0, 1000, 0};
     all[kStatistics] = {"statistics_ns", 300, 0, 8000, 2000};
     all[kReread] = {"reread", 0.3, 0, 3, 0.5};
     all[kKeptRow] = {"kept_row_ki", 4, 1, 16, 3};
-    const auto hold = [&](Shared index, double value) { all[index] = {all[index].name, value, value, value, 0}; };
-    if (!has(chosen, Term::kRow)) hold(kRowCost, 0);
-    if (!has(chosen, Term::kLayerNorm)) hold(kStatistics, 0);
-    if (!has(chosen, Term::kReread)) {
-      hold(kReread, 0);
-      hold(kKeptRow, 0);
+    all[kRounding] = {"wave_rounding", 0.5, 0, 1, 0};
+    all[kColumnStart] = {"column_us", 1, 0, 50, 0};
+    all[kColumnRow] = {"column_row_ns", 1, 0, 50, 0};
+    const auto hold = [&](Shared index) { all[index] = {all[index].name, 0, 0, 0, 0}; };
+    if (!norm_) {
+      hold(kRowTime);
+      hold(kElementTime);
     }
+    if (!has(chosen, Term::kLayerNorm)) hold(kStatistics);
+    if (!has(chosen, Term::kReread)) {
+      hold(kReread);
+      hold(kKeptRow);
+    }
+    if (!has(chosen, Term::kWaves)) hold(kRounding);
+    if (!has(chosen, Term::kColumns) || !kernel_.sums_partials) hold(kColumnStart);
+    if (!has(chosen, Term::kColumns) || kernel_.sums_partials) hold(kColumnRow);
     for (const std::string& gpu : gpus_) {
-      all.push_back({gpu + " launch_us", 3.0 * kernels_, 0.3, 40.0, 5.0});
-      all.push_back({gpu + " hbm_share", 0.7, 0.05, 1.2, 0.3});
+      // Alone, a GPU has no common share to leave.
+      all.push_back(gpus_.size() > 1 ? FitParameter{gpu, 0, -0.5, 0.5, kShareSpread} : FitParameter{gpu, 0, 0, 0, 0});
     }
     return all;
   }
@@ -127,8 +169,8 @@ class Fit {
   const std::vector<MemorySample>& samples_;
   std::vector<std::string> gpus_;
   std::vector<double> scales_;
-  bool rows_known_ = false, layer_norms_ = false, reads_once_ = false;
-  int kernels_ = 1;  // launched: a norm's backward pass sums the gradients of its weights in a second one
+  NormKernel kernel_;
+  bool norm_ = false, layer_norms_ = false, backward_ = false;
 };
 
 }  // namespace
@@ -159,21 +201,22 @@ std::map<std::string, MemoryCurve> fit_memory(const std::vector<MemorySample>& s
   for (const std::string& gpu : fit.gpus()) {
     std::vector<const KernelMeasurement*> own;
     FittedRange traffic{1e18, 0};
-    const MemorySample* one = nullptr;
-    for (const MemorySample& sample : samples) {
+    std::vector<std::string> own_shapes;
+    for (std::size_t row = 0; row < samples.size(); ++row) {
+      const MemorySample& sample = samples[row];
       if (sample.row->gpu != gpu) continue;
-      one = &sample;
       own.push_back(sample.row);
+      own_shapes.push_back(shapes[row]);
       traffic.low = std::min(traffic.low, stream_of(sample).traffic.value());
       traffic.high = std::max(traffic.high, stream_of(sample).traffic.value());
     }
-    MemoryCurve curve = fit.curve_of(whole, *one);
+    MemoryCurve curve = fit.curve_of(whole, gpu);
     curve.traffic = traffic;
     curve.quality.rows = static_cast<std::int64_t>(own.size());
     curve.quality.held_out = static_cast<std::int64_t>(held_out[gpu].size());
     curve.quality.median_error = error_quantile(held_out[gpu], 0.5);
     curve.quality.p90_error = error_quantile(held_out[gpu], 0.9);
-    curve.quality.noise = noise_of(own);
+    curve.quality.noise = noise_of(own, own_shapes);
     curves.emplace(gpu, curve);
   }
   return curves;

@@ -27,7 +27,7 @@ struct Predict {
   std::optional<Rated> operator()(const StreamMeasurement& stream) const {
     const auto kernels = norm_named(stream.kernels);
     if (!kernels) return std::nullopt;  // no surface of their own
-    return norm_time(rates, {*kernels, stream.pass, stream.traffic, stream.row, stream.layer_norm});
+    return norm_time(rates, {*kernels, stream.pass, stream.traffic, stream.row, stream.rows, stream.layer_norm});
   }
   std::optional<Rated> operator()(const CollectiveMeasurement& c) const {
     if (c.nodes > 1 || gpu.scale_up.value() <= 0)

@@ -70,12 +70,27 @@ std::string attention(const AttentionRow& row) {
 
 std::string memory(const MemoryRow& row) {
   const MemoryCurve& c = row.curve;
-  std::string text = fmt::format(
-      "[[memory]]\ngpu = \"{}\"\nkernels = \"{}\"\npass = \"{}\"\nlaunch_us = {:.4g}\nhbm_share = {:.4g}\nrow_half = {:.4g}\n",
-      row.gpu, row.kernels, name_of(row.pass), c.launch * 1e6, c.hbm_share, c.row_half);
-  if (c.looped_from > 0) text += fmt::format("looped_from = {:.4g}\n", c.looped_from);
-  if (c.reread > 0) text += fmt::format("reread = {:.4g}\nkept_row = {:.4g}\n", c.reread, c.kept_row);
-  if (c.statistics > 0) text += fmt::format("statistics = {:.4g}\n", c.statistics);
+  std::string text =
+      fmt::format("[[memory]]\ngpu = \"{}\"\nkernels = \"{}\"\npass = \"{}\"\nlaunch_us = {:.4g}\nhbm_share = {:.4g}\n", row.gpu,
+                  row.kernels, name_of(row.pass), c.launch * 1e6, c.hbm_share);
+  const auto add = [&](const char* key, double value) {
+    if (value > 0) text += fmt::format("{} = {:.4g}\n", key, value);
+  };
+  add("row_ns", c.row_time * 1e9);
+  add("element_ps", c.element_time * 1e12);
+  add("statistics_ns", c.statistics * 1e9);
+  add("tile", c.tile);
+  add("looped_from", c.looped_from);
+  if (c.wave_rounding > 0) {
+    add("resident", c.resident);
+    add("wave_rounding", c.wave_rounding);
+  }
+  if (c.reread > 0) {
+    add("reread", c.reread);
+    add("kept_row", c.kept_row);
+  }
+  add("column_us", c.column_start * 1e6);
+  add("column_row_ns", c.column_row * 1e9);
   return text + range("traffic_bytes", c.traffic) + quality(c.quality);
 }
 

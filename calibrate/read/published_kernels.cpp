@@ -53,7 +53,7 @@ class Filer {
     kernel_.backward = !kernel_.forward;
     (kernel_.forward ? kernel_.forward_traffic : kernel_.backward_traffic) = what.traffic;
     if (const auto kernels = norm_named(what.kernels)) {
-      kernel_.norm = NormShape{*kernels, what.pass, what.traffic, what.row, what.layer_norm};
+      kernel_.norm = NormShape{*kernels, what.pass, what.traffic, what.row, what.rows, what.layer_norm};
     }
     kernel_.label = fmt::format("{} {} {}", gpu_, what.kernels, kernel_.forward ? "fwd" : "bwd");
     finish(cluster_preset_of(gpu_), 1, fmt::format("{} {}", gpu_, what.kernels));

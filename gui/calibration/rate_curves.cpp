@@ -122,8 +122,8 @@ struct PointOf {
       const FittedDevice* device = device_named(tables, row.gpu);
       if (row.gpu != measured.gpu || row.kernels != stream.kernels || row.pass != stream.pass || device == nullptr) continue;
       return point(SurfaceKind::kMemory, i, stream.traffic.value(), stream.traffic.value() / 1e9,
-                   memory_seconds(row.curve, device->peaks.hbm, stream.traffic.value(), 1,
-                                  std::max(1.0, static_cast<double>(stream.row))));
+                   norm_seconds(row.curve, device->peaks, stream.traffic.value(),
+                                {static_cast<double>(stream.row), static_cast<double>(stream.rows), stream.layer_norm}));
     }
     return std::nullopt;
   }
@@ -133,10 +133,21 @@ struct PointOf {
       const FittedDevice* device = device_named(tables, measured.gpu);
       link = collective.nodes > 1 ? "nic" : device != nullptr ? device->scale_up_link : "";
     }
+    // Groups with their members apart are fitted apart; sums of 8-bit integers only where the link's switch adds.
+    const CollectiveForm form = collective.form();
+    if (auto own = of_form(collective, link, form); own || form != CollectiveForm::kInt8Sums) return own;
+    return of_form(collective, link, CollectiveForm::kUsual);
+  }
+
+ private:
+  [[nodiscard]] std::optional<RatePoint> of_form(const CollectiveMeasurement& collective, const std::string& link,
+                                                 CollectiveForm form) const {
     for (std::size_t i = 0; i < tables.collective.size(); ++i) {
       const CollectiveRow& row = tables.collective[i];
       const double rate = link_rate(row);
-      if (row.link != link || row.kind != collective.kind || row.curve.ranks != collective.ranks || rate <= 0.0) continue;
+      if (row.link != link || row.kind != collective.kind || row.form != form || row.curve.ranks != collective.ranks ||
+          rate <= 0.0)
+        continue;
       const double bytes = collective.bytes.value();
       return point(SurfaceKind::kCollective, i, bytes, bytes * bus_factor(row.kind, static_cast<double>(row.curve.ranks)) / 1e9,
                    collective_seconds(row.curve, row.kind, rate, bytes));
@@ -242,11 +253,14 @@ RateCurve memory_picture(const RateTables& tables, const MemoryRow& row) {
     return curve;
   }
   constexpr double kUsualRow = 4096.0;
-  curve.held = said("rows of 4,096 elements");
+  const bool norm = norm_named(row.kernels).has_value();
+  const double row_bytes = kUsualRow * (row.pass == AttentionPass::kForward ? 4.0 : 6.0);  // 16 bits: x and y, or x, dy and dx
+  if (norm) curve.held = said("rows of 4,096 elements");
   for (const double bytes :
        logarithmic(std::max(1024.0, curve.valid_low / kBeyond), std::max(1e6, curve.valid_high * kBeyond), false)) {
     curve.x.push_back(bytes);
-    curve.y.push_back(bytes / 1e9 / memory_seconds(row.curve, device->peaks.hbm, bytes, 1, kUsualRow));
+    const NormRows rows{norm ? kUsualRow : 0, bytes / row_bytes};
+    curve.y.push_back(bytes / 1e9 / norm_seconds(row.curve, device->peaks, bytes, rows));
   }
   return curve;
 }

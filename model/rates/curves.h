@@ -67,19 +67,36 @@ struct AttentionCurve {
   FitQuality quality;
 };
 
-/// Streaming kernel: t = kernels launch + bytes / (hbm_share HBM) (1 + row_half / row + reread max(0, 1 - kept_row / row)).
-/// The terms with `row` are those of kernels that reduce rows (norms). What a row costs beyond its bytes (a block scheduled, a
-/// reduction, a barrier) is given as the elements that stream in that time.
+/// Streaming kernel: t = kernels launch + M, M = bytes / (hbm_share HBM). A kernel that reduces rows (a norm) is held up by the
+/// memory or by its multiprocessors, whichever is slower, and by both where they are alike:
+///   t = kernels launch + (M'^3 + S^3)^(1/3) + C,   M' = M (1 + reread max(0, 1 - kept_row / row)),
+///   S = rows / SM (row_time + element_time row'), rounded to whole waves of `resident` rows an SM,
+///   C = ceil(row / 32 / SM) (column_start + column_row rows).
+/// row' is the row in whole tiles. C is the second kernel of a backward pass, which sums the gradient of the weights down the
+/// rows: a block to 32 columns, one block an SM. What belongs to the kernel (all but launch and hbm_share) is the same on every
+/// GPU.
 struct MemoryCurve {
   double launch = 3e-6;  // s
   double hbm_share = 0.75;
-  double row_half = 0;     // elements: cost of a row, whatever its length
-  double looped_from = 0;  // elements: rows up to here are held in registers, many to a block, and pay no row_half
-  double reread = 0;       // share of the traffic that is read again where no part of a row stays on the chip between two passes
-  double kept_row = 0;     // elements: rows up to here stay whole in the first-level cache
-  double statistics = 0;   // elements: cost of a row's mean and bias beside its square, of a layer norm against an RMS norm
-  FittedRange traffic;     // bytes
+  double row_time = 0;       // s of one multiprocessor: a row scheduled, reduced, its barrier
+  double element_time = 0;   // s of one multiprocessor an element
+  double statistics = 0;     // s of one multiprocessor a row: a layer norm's mean and bias beside the square of an RMS norm
+  double tile = 0;           // elements: rows are worked on in whole tiles of this; 0: as they are
+  double looped_from = 0;    // elements: rows up to here are held in registers, many to a block: no row_time, no tile
+  double resident = 0;       // rows that one multiprocessor works on at a time; 0: not rounded to waves
+  double wave_rounding = 0;  // 1: a partial last wave takes as long as a whole one
+  double reread = 0;        // share of the traffic that is read again where no part of a row stays on the chip between two passes
+  double kept_row = 0;      // elements: rows up to here stay whole in the first-level cache
+  double column_start = 0;  // s a wave of column blocks
+  double column_row = 0;    // s a wave of column blocks and row
+  FittedRange traffic;      // bytes
   FitQuality quality;
+};
+
+/// The rows that a norm reduces.
+struct NormRows {
+  double row = 0, rows = 0;  // elements of one, how many
+  bool layer_norm = false;
 };
 
 /// One piece of a collective: t = alpha + wire bytes / (bus_share raw), wire bytes as nccl-tests' busbw counts them.
@@ -127,9 +144,9 @@ struct DevicePeaks {
                                   const GemmShape& shape, double warm = 0.0);
 [[nodiscard]] double attention_seconds(const AttentionCurve& curve, const DevicePeaks& device, double peak,
                                        const AttentionShape& shape, AttentionPass pass, double warm = 0.0);
-/// `row` 0: no rows are reduced.
-[[nodiscard]] double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels, double row,
-                                    bool layer_norm = false);
+/// `hbm`: bytes/s.
+[[nodiscard]] double memory_seconds(const MemoryCurve& curve, double hbm, double traffic, int kernels);
+[[nodiscard]] double norm_seconds(const MemoryCurve& curve, const DevicePeaks& device, double traffic, const NormRows& rows);
 [[nodiscard]] double collective_seconds(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes);
 /// The same curve at another number of ranks: the bus rate stays, the fixed cost grows by `alpha_factor`.
 [[nodiscard]] double collective_seconds_at(const CollectiveCurve& curve, CollectiveKind kind, double rate, double bytes,

@@ -123,9 +123,14 @@ void choose_attention(GpuRates& rates, const RateTables& tables, MathKind math, 
 
 void choose_memory(GpuRates& rates, const RateTables& tables) {
   const MemoryRow* row = cheapest(tables.memory, [&](const MemoryRow& r) {
-    // A fused norm stands for what training streams; where only plain copies and merges were measured, these.
+    // Kernels that only stream, then a fused norm (records of before had no others); where only plain copies and merges were
+    // measured, these.
     if (r.pass != AttentionPass::kForward) return -1.0;
-    const double kind = r.kernels == "cudnn_norm" ? 0.0 : r.kernels == "merge" ? 0.2 : r.kernels == "copy" ? 0.3 : -1.0;
+    const double kind = r.kernels == "stream"       ? 0.0
+                        : r.kernels == "cudnn_norm" ? 0.1
+                        : r.kernels == "merge"      ? 0.2
+                        : r.kernels == "copy"       ? 0.3
+                                                    : -1.0;
     return kind < 0 ? -1.0 : donor_cost(tables, rates, r.gpu) + kind;
   });
   if (row == nullptr) return;

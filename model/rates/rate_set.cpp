@@ -130,7 +130,7 @@ Rated attention_time(const GpuRates& rates, const AttentionShape& shape, Attenti
 
 Rated memory_time(const GpuRates& rates, Bytes traffic, int kernels) {
   const Chosen<MemoryCurve>& chosen = rates.memory;
-  return rated(memory_seconds(chosen.curve, rates.peaks.hbm, traffic.value(), kernels, 0), chosen.sigma,
+  return rated(memory_seconds(chosen.curve, rates.peaks.hbm, traffic.value(), kernels), chosen.sigma,
                // Above the range there is nothing to extrapolate: the rate is that of the memory.
                kernels > 0 ? Reach{0, traffic.value() / kernels < chosen.curve.traffic.low} : kElsewhere, chosen.evidence);
 }
@@ -138,9 +138,9 @@ Rated memory_time(const GpuRates& rates, Bytes traffic, int kernels) {
 Rated norm_time(const GpuRates& rates, const NormShape& shape) {
   const Chosen<MemoryCurve>& chosen = rates.norm[norm_index(shape.kernels, shape.pass)];
   if (chosen.curve.quality.rows == 0) return memory_time(rates, shape.traffic, 1);
-  const double seconds =
-      memory_seconds(chosen.curve, rates.peaks.hbm, shape.traffic.value(), 1, number(shape.row), shape.layer_norm);
-  return rated(seconds, chosen.sigma, Reach{0, shape.traffic.value() < chosen.curve.traffic.low}, chosen.evidence);
+  const NormRows rows{number(shape.row), number(shape.rows), shape.layer_norm};
+  return rated(norm_seconds(chosen.curve, rates.peaks, shape.traffic.value(), rows), chosen.sigma,
+               Reach{0, shape.traffic.value() < chosen.curve.traffic.low}, chosen.evidence);
 }
 
 TrainingFactors training_factors(const GpuRates& rates, MathKind math, AttentionLibrary library) {

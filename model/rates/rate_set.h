@@ -95,8 +95,9 @@ enum class NormKernels : std::uint8_t { kCudnn, kPytorch, kCompiled };  // kComp
 struct NormShape {
   NormKernels kernels = NormKernels::kCudnn;
   AttentionPass pass = AttentionPass::kForward;
-  Bytes traffic;         // read and written at least: x and y forward; x, dy and dx backward
-  std::int64_t row = 0;  // elements of a row
+  Bytes traffic;          // read and written at least: x and y forward; x, dy and dx backward
+  std::int64_t row = 0;   // elements of a row
+  std::int64_t rows = 0;  // how many
   bool layer_norm = false;
 };
 [[nodiscard]] Rated norm_time(const GpuRates& rates, const NormShape& shape);

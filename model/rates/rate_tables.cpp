@@ -145,11 +145,18 @@ MemoryRow read_memory(const Row& row) {
   memory.pass = row.one_of("pass", pass_named);
   memory.curve.launch = row.microseconds("launch_us");
   memory.curve.hbm_share = row.number("hbm_share");
-  memory.curve.row_half = row.number("row_half");
+  // Files of before had row_half and statistics in elements, of norms alone; no plan rests on those.
+  memory.curve.row_time = row.number_or("row_ns", 0.0) * 1e-9;
+  memory.curve.element_time = row.number_or("element_ps", 0.0) * 1e-12;
+  memory.curve.statistics = row.number_or("statistics_ns", 0.0) * 1e-9;
+  memory.curve.tile = row.number_or("tile", 0.0);
   memory.curve.looped_from = row.number_or("looped_from", 0.0);
+  memory.curve.resident = row.number_or("resident", 0.0);
+  memory.curve.wave_rounding = row.number_or("wave_rounding", 0.0);
   memory.curve.reread = row.number_or("reread", 0.0);
   memory.curve.kept_row = row.number_or("kept_row", 0.0);
-  memory.curve.statistics = row.number_or("statistics", 0.0);
+  memory.curve.column_start = row.number_or("column_us", 0.0) * 1e-6;
+  memory.curve.column_row = row.number_or("column_row_ns", 0.0) * 1e-9;
   memory.curve.traffic = row.range("traffic_bytes");
   memory.curve.quality = row.quality();
   return memory;

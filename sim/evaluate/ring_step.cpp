@@ -79,7 +79,7 @@ class Parts {
   }
   /// `bytes` of the result; a copy reads as much.
   [[nodiscard]] double moved(const std::optional<MemoryCurve>& curve, double bytes) const {
-    return curve && bytes > 0 ? memory_seconds(*curve, rates_.memory_rate, 2 * bytes, 1, 0) : 0;
+    return curve && bytes > 0 ? memory_seconds(*curve, rates_.memory_rate, 2 * bytes, 1) : 0;
   }
 
   const RingRates& rates_;

@@ -245,6 +245,43 @@ TEST_F(Trust, PointsOfAnUnchangedFileComeBackWithResiduals) {
   EXPECT_TRUE(view.command().contains("--db"));
 }
 
+// Groups of two with their members apart get half the rate: their points lie on their own curve, not at half of the usual one.
+TEST_F(Trust, PointsOfStridedGroupsLieOnTheirOwnCurve) {
+  MeasurementFile file = messages({});
+  file.points.clear();
+  file.ranks = file.ranks_per_host = 4;
+  for (const char* stride : {"consecutive", "strided"}) {
+    for (std::int64_t bytes = 4096; bytes <= 16 << 20; bytes *= 4) {
+      const double rate = std::string(stride) == "strided" ? 2e9 : 4e9;
+      const double time = 5e-6 + static_cast<double>(bytes) / 2 / rate;  // half of what is gathered crosses
+      file.points.push_back({"collective",
+                             {{"kind", AxisValue(std::string("all_gather"))},
+                              {"bytes", AxisValue(bytes)},
+                              {"ranks", AxisValue(std::int64_t{2})},
+                              {"stride", AxisValue(std::string(stride))}},
+                             MeasuredOutcome::kMeasured,
+                             "",
+                             1,
+                             {{"seconds", time, time, time, 0.01 * time, 20, 0}},
+                             {}});
+    }
+  }
+  write_measurement(file, path("groups.json").toStdString());
+  const Outcome<ImportedFile> imported = import_file(path("groups.json").toStdString());
+  ASSERT_TRUE(imported.ok());
+  const auto known =
+      known_calibration(calibration_of(fit_imported({*imported}, gpu_presets()), {*imported}, "groups", "0.1", 1), true);
+  std::map<CollectiveForm, int> points;
+  for (const RatePoint& point : known->points) {
+    const SurfacePlace place = surface_place(known->tables, point.surface);
+    ASSERT_EQ(place.kind, SurfaceKind::kCollective);
+    ++points[known->tables.collective.at(place.row).form];
+    EXPECT_LT(std::abs(point.residual), 0.05) << point.point << ": on the other curve it would be off by 2";
+  }
+  EXPECT_EQ(points[CollectiveForm::kUsual], 7);
+  EXPECT_EQ(points[CollectiveForm::kStrided], 7);
+}
+
 std::size_t point_of(const KnownCalibration& known, double bytes) {
   for (std::size_t i = 0; i < known.points.size(); ++i) {
     if (known.points[i].x == bytes) return i;

@@ -161,27 +161,48 @@ TEST(Rates, CollectivesGrowWithBytesAndRanksAndShareTheirLink) {
   EXPECT_NEAR(256e6 * 7 / 8 / time(8, 256e6, 450) / 1e9, 300.0, 40.0);  // bus rate of 256 MB on eight H100
 }
 
-// Rows of 2,048 elements, 4 MB in all at half of 1 TB/s: 8 us. A row costs 1,024 elements more (half as long again), beyond 1,024
-// elements half of it is read once more by half, and a layer norm's statistics are 512 elements.
+// 500 rows of 2,048 elements, 4.096 MB in all at half of 1 TB/s: 8.192 us of the memory beside the work of ten multiprocessors,
+// fifty rows each. Where the two are alike, each holds up the other: 2^(1/3) of one.
 TEST(Rates, NormsPayForTheirRows) {
   MemoryCurve curve;
   curve.launch = 1e-6;
   curve.hbm_share = 0.5;
-  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048), 9e-6);
-  curve.row_half = 1024;
-  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048), 13e-6);
-  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 0), 9e-6);  // no rows
+  DevicePeaks device;
+  device.hbm = 1e12;
+  device.sm_count = 10;
+  constexpr double kTraffic = 500 * 2048 * 4.0, kMemory = kTraffic / 0.5e12;
+  const auto seconds = [&](const NormRows& rows) { return norm_seconds(curve, device, kTraffic, rows); };
+  const NormRows rows{2048, 500};
+  EXPECT_NEAR(seconds(rows), 1e-6 + kMemory, 1e-15);
+  EXPECT_EQ(seconds({}), memory_seconds(curve, 1e12, kTraffic, 1));  // no rows
+  const auto beside = [&](double processors) { return 1e-6 + std::cbrt(std::pow(kMemory, 3) + std::pow(processors, 3)); };
+  curve.row_time = kMemory / 50;
+  EXPECT_NEAR(seconds(rows), 1e-6 + std::cbrt(2) * kMemory, 1e-12);
   curve.looped_from = 2048;
-  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048), 9e-6);  // held in registers
+  EXPECT_NEAR(seconds(rows), 1e-6 + kMemory, 1e-15);  // held in registers
   curve.looped_from = 0;
+  curve.element_time = 1e-10;  // 204.8 ns a row
+  curve.statistics = 50e-9;
+  EXPECT_NEAR(seconds(rows), beside(kMemory + 50 * 204.8e-9), 1e-12);
+  EXPECT_NEAR(seconds({2048, 500, true}), beside(kMemory + 50 * 254.8e-9), 1e-12);
+  curve.tile = 1500;  // two tiles, 3,000 elements
+  EXPECT_NEAR(seconds(rows), beside(kMemory + 50 * 300e-9), 1e-12);
+  curve.resident = 20;  // 200 rows at a time: three waves, as long as 600 rows
+  curve.wave_rounding = 1;
+  EXPECT_NEAR(seconds(rows), beside(1.2 * (kMemory + 50 * 300e-9)), 1e-12);
+  curve = MemoryCurve{};
+  curve.launch = 1e-6;
+  curve.hbm_share = 0.5;
   curve.reread = 0.5;
-  curve.kept_row = 1024;
-  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048), 15e-6);
-  curve.statistics = 512;
-  EXPECT_DOUBLE_EQ(memory_seconds(curve, 1e12, 4e6, 1, 2048, true), 17e-6);
+  curve.kept_row = 1024;  // of 2,048: half of the half is read again
+  EXPECT_NEAR(seconds(rows), 1e-6 + 1.25 * kMemory, 1e-12);
+  curve.reread = 0;
+  curve.column_start = 2e-6;  // 64 blocks of 32 columns on ten multiprocessors: seven waves
+  curve.column_row = 4e-9;    // down 500 rows: 2 us more each
+  EXPECT_NEAR(seconds(rows), 1e-6 + kMemory + 7 * 4e-6, 1e-12);
 }
 
-// A record of before there were forms and rows' terms: the same figures.
+// A record of before there were forms, and of when rows were given in elements that stream meanwhile: streams as they were.
 TEST(Rates, OlderRecordsReadAsTheyWere) {
   constexpr const char* kQuality = "median_error = 0.05\np90_error = 0.1\nevidence = \"fitted\"\nsource = \"s\"\n";
   const std::string text =
@@ -190,7 +211,7 @@ TEST(Rates, OlderRecordsReadAsTheyWere) {
       "[[collective]]\nlink = \"nvlink4\"\nkind = \"all_gather\"\nranks = 8\npieces = [[1024, 1e6, 20, 0.5]]\n" + kQuality;
   const RateTables tables = parse_rate_tables(text).value();
   EXPECT_EQ(tables.collective.at(0).form, CollectiveForm::kUsual);
-  EXPECT_DOUBLE_EQ(memory_seconds(tables.memory.at(0).curve, 1e12, 4e6, 1, 80), 2e-6 + 5e-6 * 1.5);
+  EXPECT_DOUBLE_EQ(memory_seconds(tables.memory.at(0).curve, 1e12, 4e6, 1), 2e-6 + 5e-6);
 }
 
 TEST(Rates, MessagesPayTheNetworksLatency) {
