@@ -150,17 +150,7 @@ RowResult read_simumax(const CsvRow& row) {
 }
 
 RowResult read_aiconfigurator_nccl(const CsvRow& row) {
-  const auto kind = collective_printed(row.text("collective"));
-  if (!kind) return joined({"collective ", row.text("collective"), " is not read"});
-  const auto ranks = row.integer("n_gpus");
-  const auto bytes = row.number("size_bytes"), ms = row.number("latency_ms");
-  if (!ranks || !bytes || !ms || *ms <= 0) return "n_gpus, size_bytes or latency_ms is blank";
-  const std::string gpu = gpu_preset_of(row.text("gpu"));
-  if (gpu.empty()) return unknown_gpu(row.text("gpu"));
-  CollectiveMeasurement what{*kind, *ranks, 1, Bytes(*bytes), std::string(row.text("nccl_version"))};
-  const bool sums = *kind == CollectiveKind::kAllReduce || *kind == CollectiveKind::kReduceScatter;
-  what.int8_sums = sums && row.text("dtype") == "int8";
-  return KernelMeasurement{row.line(), gpu, std::move(what), milliseconds(*ms)};
+  return read_collective(row, {"collective", "n_gpus", "size_bytes", "latency_ms", "gpu", 1e-3});
 }
 
 RowResult read_nccl_busbw(const CsvRow& row) {

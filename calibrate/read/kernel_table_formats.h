@@ -46,5 +46,12 @@ struct Format {
 /// "all_gather", "alltoall", ... as tools print collectives.
 [[nodiscard]] std::optional<CollectiveKind> collective_printed(std::string_view name);
 
+/// What aiconfigurator's tables of collectives within a node call their columns, beside "nccl_version" and "dtype".
+struct CollectiveColumns {
+  const char *kind, *ranks, *bytes, *time, *gpu;
+  double time_unit;  // s
+};
+[[nodiscard]] RowResult read_collective(const CsvRow& row, const CollectiveColumns& columns);
+
 }  // namespace kernel_table
 }  // namespace cpfit

@@ -63,6 +63,21 @@ std::optional<CollectiveKind> collective_printed(std::string_view name) {
   return std::nullopt;
 }
 
+RowResult read_collective(const CsvRow& row, const CollectiveColumns& columns) {
+  const auto kind = collective_printed(row.text(columns.kind));
+  if (!kind) return joined({"collective ", row.text(columns.kind), " is not read"});
+  const auto ranks = row.integer(columns.ranks);
+  const auto bytes = row.number(columns.bytes), time = row.number(columns.time);
+  if (!ranks || !bytes || !time || *time <= 0)
+    return joined({columns.ranks, ", ", columns.bytes, " or ", columns.time, " is blank"});
+  const std::string gpu = gpu_preset_of(row.text(columns.gpu));
+  if (gpu.empty()) return unknown_gpu(row.text(columns.gpu));
+  CollectiveMeasurement what{*kind, *ranks, 1, Bytes(*bytes), std::string(row.text("nccl_version"))};
+  const bool sums = *kind == CollectiveKind::kAllReduce || *kind == CollectiveKind::kReduceScatter;
+  what.int8_sums = sums && row.text("dtype") == "int8";
+  return KernelMeasurement{row.line(), gpu, std::move(what), Seconds(*time * columns.time_unit)};
+}
+
 namespace {
 
 RowResult read_gemm_sweep(const CsvRow& row) {
@@ -115,16 +130,7 @@ RowResult read_cudnn_extract(const CsvRow& row) {
 }
 
 RowResult read_nccl_extract(const CsvRow& row) {
-  const auto kind = collective_printed(row.text("op"));
-  if (!kind) return joined({"collective ", row.text("op"), " is not read"});
-  const auto ranks = row.integer("num_gpus");
-  const auto bytes = row.number("bytes"), us = row.number("latency_us");
-  if (!ranks || !bytes || !us || *us <= 0) return "num_gpus, bytes or latency_us is blank";
-  const std::string gpu = gpu_preset_of(row.text("system"));
-  if (gpu.empty()) return unknown_gpu(row.text("system"));
-  return KernelMeasurement{row.line(), gpu,
-                           CollectiveMeasurement{*kind, *ranks, 1, Bytes(*bytes), std::string(row.text("nccl_version"))},
-                           microseconds(*us)};
+  return read_collective(row, {"op", "num_gpus", "bytes", "latency_us", "system", 1e-6});
 }
 
 /// Shares of peak per shape; the peaks are those that the tool divided by (bf16 dense).

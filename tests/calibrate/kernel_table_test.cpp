@@ -79,6 +79,35 @@ TEST(KernelTable, BusRatesBecomeTimes) {
   EXPECT_EQ(table.unused.size(), 1u);
 }
 
+// The table and the extract of it name their columns apart and count milliseconds or microseconds; what they say is the same.
+TEST(KernelTable, CollectivesOfATableAndOfItsExtractAreReadAlike) {
+  const KernelTable whole = read(
+      "system,gpu,nccl_version,collective,dtype,n_gpus,size_bytes,latency_ms\n"
+      "x,NVIDIA H200,2.29.2,all_reduce,int8,8,4096,0.015\n"
+      "x,NVIDIA H200,2.29.2,alltoall,int8,8,4096,0.015\n"
+      "x,NVIDIA H200,2.29.2,all_reduce,int8,8,4096,\n");
+  const KernelTable extract = read(
+      "system,nccl_version,op,dtype,num_gpus,bytes,latency_us\n"
+      "h200_sxm,2.29.2,all_reduce,int8,8,4096,15\n"
+      "h200_sxm,2.29.2,alltoall,int8,8,4096,15\n"
+      "h200_sxm,2.29.2,all_reduce,int8,8,4096,\n");
+  for (const KernelTable& table : {whole, extract}) {
+    ASSERT_EQ(table.rows.size(), 2u) << table.source;
+    for (const KernelMeasurement& row : table.rows) {
+      const auto& what = std::get<CollectiveMeasurement>(row.what);
+      EXPECT_EQ(row.gpu, "H200-SXM-141GB");
+      EXPECT_NEAR(row.time.value(), 15e-6, 1e-15);
+      EXPECT_EQ(what.ranks, 8);
+      EXPECT_EQ(what.bytes.value(), 4096);
+      EXPECT_EQ(what.software, "2.29.2");
+      EXPECT_EQ(what.form(), what.kind == CollectiveKind::kAllReduce ? CollectiveForm::kInt8Sums : CollectiveForm::kUsual);
+    }
+    ASSERT_EQ(table.unused.size(), 1u);
+  }
+  EXPECT_EQ(whole.unused[0].reason, "n_gpus, size_bytes or latency_ms is blank");
+  EXPECT_EQ(extract.unused[0].reason, "num_gpus, bytes or latency_us is blank");
+}
+
 TEST(KernelTable, AnUnknownTableIsAProblemThatListsTheKnownOnes) {
   const std::filesystem::path path = own_path("kernel_table_unknown");
   std::ofstream(path) << "a,b\n1,2\n";
