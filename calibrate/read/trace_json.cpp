@@ -2,9 +2,6 @@
 // decimal text they are (microseconds, three or more decimals) into integer picoseconds; a double would lose nanoseconds of the
 // absolute stamps that profilers write.
 #include <fmt/format.h>
-#include <rapidjson/error/en.h>
-#include <rapidjson/reader.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -50,52 +47,44 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
     return true;
   }
   bool StartObject() {
-    ++depth_;
-    if (depth_ == event_depth_) begin_event();
+    if (place_.enter_object()) begin_event();
     return true;
   }
   bool EndObject(rapidjson::SizeType) {
-    if (depth_ == event_depth_) end_event();
-    --depth_;
+    if (place_.leave_object()) end_event();
     field_ = Field::kOther;
     return true;
   }
   bool StartArray() {
-    ++depth_;
-    if (depth_ == 1 || (depth_ == 2 && events_next_)) {
-      event_depth_ = depth_ + 1;
-      found_ = true;
-    }
-    events_next_ = false;
+    place_.enter_array();
     return true;
   }
   bool EndArray(rapidjson::SizeType) {
-    if (depth_ + 1 == event_depth_) event_depth_ = kNowhere;
-    --depth_;
+    place_.leave_array();
     return true;
   }
 
-  [[nodiscard]] bool found() const { return found_; }
+  [[nodiscard]] bool found() const { return place_.found(); }
+  [[nodiscard]] const char* format() const { return place_.format(ours_); }
   [[nodiscard]] std::int64_t unreadable_times() const { return unreadable_times_; }
 
  private:
-  static constexpr int kNowhere = -1;
-
   void key(std::string_view name) {
     field_ = Field::kOther;
-    if (depth_ == 1) {
-      events_next_ = name == "traceEvents";
-      kineto_ = kineto_ || name == "schemaVersion" || name == "deviceProperties";
-    }
-    if (depth_ == event_depth_) {
-      in_args_ = name == "args";
-      field_ = event_field(name);
-    } else if (depth_ == event_depth_ + 1 && in_args_) {
-      if (name == "stream") field_ = Field::kStream;
-      if (name == "device") field_ = Field::kDevice;
-    } else if (depth_ == 2 && event_depth_ == kNowhere) {
-      wants_rank_ = name == "rank";
-      wants_generator_ = name == "generator";
+    switch (place_.key(name)) {
+      case EventPlace::Key::kEvent:
+        field_ = event_field(name);
+        break;
+      case EventPlace::Key::kArgument:
+        if (name == "stream") field_ = Field::kStream;
+        if (name == "device") field_ = Field::kDevice;
+        break;
+      case EventPlace::Key::kInfo:
+        wants_rank_ = name == "rank";
+        wants_generator_ = name == "generator";
+        break;
+      case EventPlace::Key::kElsewhere:
+        break;
     }
   }
 
@@ -151,7 +140,6 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
 
   void begin_event() {
     phase_ = ' ';
-    in_args_ = false;
     category_.clear();
     name_.clear();
     start_.clear();
@@ -165,8 +153,8 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
   void end_event() {
     ++trace_.events;
     if (phase_ != 'X') return;
-    if (is_step_mark()) return add_step();
-    const std::optional<DeviceWork> work = ours_ ? simulated_work() : recorded_work();
+    if (marks_step(category_.view(), name_.view())) return add_step();
+    const std::optional<DeviceWork> work = ours_ ? simulated_work() : recorded_work(category_.view(), name_.view());
     if (!work) return;
     if (!origin_) origin_ = whole_microseconds(start_.view());
     const std::optional<std::int64_t> start = picoseconds(start_.view(), *origin_);
@@ -180,35 +168,14 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
     devices_.add(device, stream, *start, *start + *duration, *work);
   }
 
-  [[nodiscard]] bool is_step_mark() const {
-    return name_.view().starts_with("ProfilerStep#") &&
-           (category_.view() == "user_annotation" || category_.view() == "gpu_user_annotation");
-  }
-  /// The host's mark and the GPU's have one name: the GPU's stays.
   void add_step() {
     if (!origin_) origin_ = whole_microseconds(start_.view());
     const std::optional<std::int64_t> start = picoseconds(start_.view(), *origin_);
     const std::optional<std::int64_t> duration = picoseconds(duration_.view(), 0);
     if (!start || !duration || start_.empty()) return;
-    const TracedStep step{std::string(name_.view()), *start, *start + *duration, category_.view() == "gpu_user_annotation"};
-    const auto known =
-        std::find_if(trace_.steps.begin(), trace_.steps.end(), [&](const TracedStep& s) { return s.name == step.name; });
-    if (known == trace_.steps.end()) {
-      trace_.steps.push_back(step);
-    } else if (step.on_gpu && !known->on_gpu) {
-      *known = step;
-    }
+    note_step(trace_.steps, {std::string(name_.view()), *start, *start + *duration, category_.view() == "gpu_user_annotation"});
   }
 
-  /// Kineto's categories; annotations of the GPU ("gpu_user_annotation") are no work.
-  [[nodiscard]] std::optional<DeviceWork> recorded_work() const {
-    const std::string_view category = category_.view();
-    if (category == "kernel" || category == "Kernel")
-      return communicates(name_.view()) ? DeviceWork::kCommunication : DeviceWork::kCompute;
-    if (category == "gpu_memcpy" || category == "gpu_memset" || category == "Memcpy" || category == "Memset")
-      return DeviceWork::kCopy;
-    return std::nullopt;
-  }
   /// Slices of `cpfit simulate --trace`: every lane's slice is work of the rank.
   [[nodiscard]] DeviceWork simulated_work() const {
     const std::string_view category = category_.view();
@@ -220,8 +187,8 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
 
   RecordedTrace& trace_;
   Devices devices_;
-  int depth_ = 0, event_depth_ = kNowhere;
-  bool events_next_ = false, found_ = false, in_args_ = false, wants_rank_ = false, wants_generator_ = false;
+  EventPlace place_;
+  bool wants_rank_ = false, wants_generator_ = false, ours_ = false;
   Field field_ = Field::kOther;
   char phase_ = ' ';
   ShortText<24> category_;
@@ -229,9 +196,6 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
   ShortText<40> start_, duration_, process_, thread_, stream_, device_;
   std::optional<std::int64_t> origin_;
   std::int64_t unreadable_times_ = 0;
-
- public:
-  bool kineto_ = false, ours_ = false;
 };
 
 }  // namespace
@@ -244,26 +208,13 @@ Outcome<RecordedTrace> read_json(const std::string& path) {
   trace.path = path;
   ZlibStream stream(file.get());
   EventHandler handler(trace);
-  rapidjson::Reader reader;
-  // Iterative: a hostile nesting costs heap, not the stack. Numbers stay text: see the top.
-  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag |
-                              rapidjson::kParseNanAndInfFlag | rapidjson::kParseTrailingCommasFlag;
-  const rapidjson::ParseResult parsed = reader.Parse<kFlags>(stream, handler);
-  if (!parsed) {
-    const std::string where = fmt::format("{}: byte {}", path, parsed.Offset());
-    if (stream.failed() || stream.Peek() == '\0') {
-      return Problem{"trace.syntax", where, "ends in the middle: the file is truncated or its compression is damaged",
-                     "let the profiler finish writing, or copy the file again"};
-    }
-    return Problem{"trace.syntax", where, fmt::format("is no JSON here: {}", rapidjson::GetParseError_En(parsed.Code())),
-                   "name a trace in JSON; a damaged one can be mended at that byte"};
-  }
+  if (std::optional<Problem> problem = parse_events(path, stream, handler)) return std::move(*problem);
   if (!handler.found()) {
     return Problem{"trace.no_events", path, "is JSON, but no trace: it has no \"traceEvents\"",
                    "name a Kineto / PyTorch profiler trace or a Chrome trace"};
   }
   std::sort(trace.steps.begin(), trace.steps.end(), [](const TracedStep& a, const TracedStep& b) { return a.start < b.start; });
-  trace.format = handler.ours_ ? "cpfit" : handler.kineto_ ? "Kineto" : "Chrome";
+  trace.format = handler.format();
   if (trace.devices.empty()) {
     return Problem{"trace.no_events", path,
                    fmt::format("holds {} events, but no work of a GPU (category \"kernel\")", trace.events),

@@ -1,8 +1,6 @@
 #include "calibrate/read/trace_kernels.h"
 
 #include <fmt/format.h>
-#include <rapidjson/error/en.h>
-#include <rapidjson/reader.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -102,42 +100,34 @@ class KernelHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ker
     return true;
   }
   bool StartObject() {
-    ++depth_;
-    if (depth_ == event_depth_) begin_event();
-    if (in_devices_ && depth_ == 3) ++trace_.host_gpus;
+    if (place_.enter_object()) begin_event();
+    if (in_devices_ && place_.depth() == 3) ++trace_.host_gpus;
     return true;
   }
   bool EndObject(rapidjson::SizeType) {
-    if (depth_ == event_depth_) end_event();
-    --depth_;
+    if (place_.leave_object()) end_event();
     capture_ = kSlots;
     return true;
   }
   bool StartArray() {
-    ++depth_;
-    if (depth_ == 1 || (depth_ == 2 && events_next_)) {
-      event_depth_ = depth_ + 1;
-      found_ = true;
-    } else if (capturing()) {
+    if (!place_.enter_array() && capturing()) {
       separate();
       add("[");
     }
-    events_next_ = false;
     return true;
   }
   bool EndArray(rapidjson::SizeType) {
     if (capturing()) add("]");
-    if (depth_ + 1 == event_depth_) event_depth_ = -1;
-    if (depth_ == 2) in_devices_ = false;
-    --depth_;
-    if (capture_ < kSlots && depth_ == event_depth_ + 1) capture_ = kSlots;
+    if (place_.depth() == 2) in_devices_ = false;
+    place_.leave_array();
+    if (!place_.within_argument()) capture_ = kSlots;
     return true;
   }
 
-  [[nodiscard]] bool found() const { return found_; }
-  bool kineto_ = false, ours_ = false;
+  [[nodiscard]] bool found() const { return place_.found(); }
 
   void finish() {
+    trace_.format = place_.format(ours_);
     for (auto& [name, kernels] : devices_) trace_.devices.emplace_back(name, std::move(kernels));
     std::sort(trace_.devices.begin(), trace_.devices.end(), [](const auto& a, const auto& b) {
       return a.first.size() != b.first.size() ? a.first.size() < b.first.size() : a.first < b.first;
@@ -147,7 +137,7 @@ class KernelHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ker
   }
 
  private:
-  [[nodiscard]] bool capturing() const { return capture_ < kSlots && event_depth_ > 0 && depth_ > event_depth_ + 1; }
+  [[nodiscard]] bool capturing() const { return capture_ < kSlots && place_.within_argument(); }
   void add(std::string_view text) {
     std::string& slot = slots_[capture_];
     if (slot.size() + text.size() <= kLongestField) slot += text;
@@ -159,21 +149,21 @@ class KernelHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ker
   void key(std::string_view name) {
     capture_ = kSlots;
     wants_ = Wanted::kNothing;
-    if (depth_ == 1) {
-      events_next_ = name == "traceEvents";
-      in_devices_ = name == "deviceProperties";
-      kineto_ = kineto_ || name == "schemaVersion" || in_devices_;
-    }
-    if (depth_ == event_depth_) {
-      in_args_ = name == "args";
-      capture_ = slot_of(kEventFields, name).value_or(kSlots);
-    } else if (event_depth_ > 0 && depth_ == event_depth_ + 1 && in_args_) {
-      capture_ = slot_of(kArgumentFields, name).value_or(kSlots);
-    } else if (in_devices_ && depth_ == 3 && name == "name") {
-      wants_ = Wanted::kGpu;
-    } else if (depth_ == 2 && event_depth_ < 0) {
-      if (name == "rank") wants_ = Wanted::kRank;
-      if (name == "generator") wants_ = Wanted::kGenerator;
+    if (place_.depth() == 1) in_devices_ = name == "deviceProperties";
+    switch (place_.key(name)) {
+      case trace::EventPlace::Key::kEvent:
+        capture_ = slot_of(kEventFields, name).value_or(kSlots);
+        break;
+      case trace::EventPlace::Key::kArgument:
+        capture_ = slot_of(kArgumentFields, name).value_or(kSlots);
+        break;
+      case trace::EventPlace::Key::kInfo:
+        if (name == "rank") wants_ = Wanted::kRank;
+        if (name == "generator") wants_ = Wanted::kGenerator;
+        break;
+      case trace::EventPlace::Key::kElsewhere:
+        if (in_devices_ && place_.depth() == 3 && name == "name") wants_ = Wanted::kGpu;
+        break;
     }
   }
   bool value(std::string_view text, bool quoted) {
@@ -194,7 +184,6 @@ class KernelHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ker
     return true;
   }
   void begin_event() {
-    in_args_ = false;
     for (std::string& slot : slots_) slot.clear();
   }
   [[nodiscard]] std::string_view at(Slot slot) const { return slots_[slot]; }
@@ -202,8 +191,7 @@ class KernelHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ker
   void end_event() {
     if (at(kPhase) != "X") return;
     if (at(kCategory) == "cpu_op") return add_operator();
-    const bool mark =
-        at(kName).starts_with("ProfilerStep#") && (at(kCategory) == "user_annotation" || at(kCategory) == "gpu_user_annotation");
+    const bool mark = trace::marks_step(at(kCategory), at(kName));
     TracedKernel kernel;
     if (!mark && !classify(kernel)) return;
     if (!origin_) origin_ = trace::whole_microseconds(at(kStart));
@@ -212,7 +200,10 @@ class KernelHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ker
     if (at(kStart).empty() || !start || !duration || *duration < 0 || *duration > kLongest || *start > kLongest ||
         *start < -kLongest)
       return;
-    if (mark) return add_step({std::string(at(kName)), *start, *start + *duration, at(kCategory) == "gpu_user_annotation"});
+    if (mark) {
+      return trace::note_step(trace_.steps,
+                              {std::string(at(kName)), *start, *start + *duration, at(kCategory) == "gpu_user_annotation"});
+    }
     kernel.start = *start;
     kernel.end = *start + *duration;
     kernel.external = whole(at(kExternal), -1);
@@ -232,13 +223,10 @@ class KernelHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ker
       }
       return true;
     }
-    if (category == "kernel" || category == "Kernel") {
-      kernel.work = communicates(at(kName)) ? DeviceWork::kCommunication : DeviceWork::kCompute;
-      if (kernel.work == DeviceWork::kCommunication) kernel.axis = axis_of_group(at(kGroup));
-      return true;
-    }
-    kernel.work = DeviceWork::kCopy;
-    return category == "gpu_memcpy" || category == "gpu_memset" || category == "Memcpy" || category == "Memset";
+    const std::optional<DeviceWork> work = trace::recorded_work(category, at(kName));
+    kernel.work = work.value_or(DeviceWork::kCopy);
+    if (kernel.work == DeviceWork::kCommunication) kernel.axis = axis_of_group(at(kGroup));
+    return work.has_value();
   }
   std::int32_t message() {
     TracedMessage message{std::string(at(kCollective)), std::string(at(kDtype)),     whole(at(kIn), 0),        whole(at(kOut), 0),
@@ -257,24 +245,14 @@ class KernelHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ker
     if (id < 0) return;
     trace_.operators[id] = {std::string(at(kName)), std::string(at(kDims)), std::string(at(kTypes)), std::string(at(kConcrete))};
   }
-  void add_step(const TracedStep& step) {
-    const auto known =
-        std::find_if(trace_.steps.begin(), trace_.steps.end(), [&](const TracedStep& s) { return s.name == step.name; });
-    if (known == trace_.steps.end()) {
-      if (trace_.steps.size() < 10000) trace_.steps.push_back(step);
-    } else if (step.on_gpu && !known->on_gpu) {
-      *known = step;
-    }
-  }
-
   enum class Wanted : std::uint8_t { kNothing, kRank, kGenerator, kGpu };
   KernelTrace& trace_;
   std::map<std::string, std::vector<TracedKernel>> devices_;
   std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t, std::string>, std::int32_t>
       known_messages_;
   std::array<std::string, kSlots> slots_;
-  int depth_ = 0, event_depth_ = -1;
-  bool events_next_ = false, found_ = false, in_args_ = false, in_devices_ = false;
+  trace::EventPlace place_;
+  bool in_devices_ = false, ours_ = false;
   Wanted wants_ = Wanted::kNothing;
   Slot capture_ = kSlots;
   std::optional<std::int64_t> origin_;
@@ -315,19 +293,8 @@ Outcome<KernelTrace> read_kernel_trace(const std::string& path) {
                    "record with torch.profiler, or take `cpfit trace` for what this file tells"};
   }
   KernelHandler handler(trace);
-  rapidjson::Reader reader;
-  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag |
-                              rapidjson::kParseNanAndInfFlag | rapidjson::kParseTrailingCommasFlag;
-  const rapidjson::ParseResult parsed = reader.Parse<kFlags>(stream, handler);
-  if (!parsed) {
-    const bool ended = stream.failed() || stream.Peek() == '\0';
-    return Problem{"trace.syntax", fmt::format("{}: byte {}", path, parsed.Offset()),
-                   ended ? std::string("ends in the middle: the file is truncated or its compression is damaged")
-                         : fmt::format("is no JSON here: {}", rapidjson::GetParseError_En(parsed.Code())),
-                   "let the profiler finish writing, or copy the file again"};
-  }
+  if (std::optional<Problem> problem = trace::parse_events(path, stream, handler)) return std::move(*problem);
   handler.finish();
-  trace.format = handler.ours_ ? "cpfit" : handler.kineto_ ? "Kineto" : "Chrome";
   if (!handler.found() || trace.devices.empty()) {
     return Problem{
         "trace.no_events", path,

@@ -1,13 +1,20 @@
-// Chrome's trace JSON as it comes from disk: characters for RapidJSON's iterative parser, and its decimal times. Private to
-// calibrate/read.
+// What the readers of Chrome's trace JSON share: characters from disk for RapidJSON's iterative parser, where in the document it
+// is, decimal times, what an event is by its category. Private to calibrate/read.
 #pragma once
 
+#include <fmt/format.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "calibrate/read/trace.h"
 
 namespace cpfit::trace {
 
@@ -83,5 +90,94 @@ inline std::int64_t whole_microseconds(std::string_view text) {
 struct CloseFile {
   void operator()(gzFile file) const { gzclose(file); }
 };
+
+/// Where in the document the parser is. Events lie in "traceEvents", or in an array that is the whole document.
+class EventPlace {
+ public:
+  enum class Key : std::uint8_t { kElsewhere, kEvent, kArgument, kInfo };  // kInfo: of an object beside the events
+
+  /// True where an event begins, where it ends, where the array of events begins.
+  bool enter_object() {
+    const bool event = ++depth_ == event_depth_;
+    if (event) in_args_ = false;
+    return event;
+  }
+  bool leave_object() { return depth_-- == event_depth_; }
+  bool enter_array() {
+    ++depth_;
+    const bool events = depth_ == 1 || (depth_ == 2 && events_next_);
+    if (events) event_depth_ = depth_ + 1;
+    found_ = found_ || events;
+    events_next_ = false;
+    return events;
+  }
+  void leave_array() {
+    if (depth_ + 1 == event_depth_) event_depth_ = kNowhere;
+    --depth_;
+  }
+  Key key(std::string_view name) {
+    if (depth_ == 1) {
+      events_next_ = name == "traceEvents";
+      kineto_ = kineto_ || name == "schemaVersion" || name == "deviceProperties";
+    }
+    if (depth_ == event_depth_) {
+      in_args_ = name == "args";
+      return Key::kEvent;
+    }
+    if (event_depth_ == kNowhere) return depth_ == 2 ? Key::kInfo : Key::kElsewhere;
+    return depth_ == event_depth_ + 1 && in_args_ ? Key::kArgument : Key::kElsewhere;
+  }
+
+  [[nodiscard]] int depth() const { return depth_; }
+  /// Below the values of an event and its arguments: in a list of one of them.
+  [[nodiscard]] bool within_argument() const { return event_depth_ != kNowhere && depth_ > event_depth_ + 1; }
+  [[nodiscard]] bool found() const { return found_; }
+  [[nodiscard]] const char* format(bool ours) const { return ours ? "cpfit" : kineto_ ? "Kineto" : "Chrome"; }
+
+ private:
+  static constexpr int kNowhere = -1;
+  int depth_ = 0, event_depth_ = kNowhere;
+  bool events_next_ = false, found_ = false, in_args_ = false, kineto_ = false;
+};
+
+/// Work of a GPU by Kineto's categories; annotations of the GPU ("gpu_user_annotation") are no work.
+inline std::optional<DeviceWork> recorded_work(std::string_view category, std::string_view name) {
+  if (category == "kernel" || category == "Kernel") return communicates(name) ? DeviceWork::kCommunication : DeviceWork::kCompute;
+  if (category == "gpu_memcpy" || category == "gpu_memset" || category == "Memcpy" || category == "Memset")
+    return DeviceWork::kCopy;
+  return std::nullopt;
+}
+
+inline bool marks_step(std::string_view category, std::string_view name) {
+  return name.starts_with("ProfilerStep#") && (category == "user_annotation" || category == "gpu_user_annotation");
+}
+/// The host's mark of a step and the GPU's have one name: the GPU's stays.
+inline void note_step(std::vector<TracedStep>& steps, TracedStep step) {
+  constexpr std::size_t kMostSteps = 10000;
+  const auto known = std::find_if(steps.begin(), steps.end(), [&](const TracedStep& s) { return s.name == step.name; });
+  if (known == steps.end()) {
+    if (steps.size() < kMostSteps) steps.push_back(std::move(step));
+  } else if (step.on_gpu && !known->on_gpu) {
+    *known = std::move(step);
+  }
+}
+
+/// Iterative: a hostile nesting costs heap, not the stack. Numbers stay text: a double would lose the nanoseconds of absolute
+/// stamps.
+template <class Handler>
+std::optional<Problem> parse_events(const std::string& path, ZlibStream& stream, Handler& handler) {
+  rapidjson::Reader reader;
+  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag |
+                              rapidjson::kParseNanAndInfFlag | rapidjson::kParseTrailingCommasFlag;
+  const rapidjson::ParseResult parsed = reader.Parse<kFlags>(stream, handler);
+  if (parsed) return std::nullopt;
+  const std::string where = fmt::format("{}: byte {}", path, parsed.Offset());
+  if (stream.failed() || stream.Peek() == '\0') {
+    return Problem{"trace.syntax", where, "ends in the middle: the file is truncated or its compression is damaged",
+                   "let the profiler finish writing, or copy the file again"};
+  }
+  return Problem{"trace.syntax", where, fmt::format("is no JSON here: {}", rapidjson::GetParseError_En(parsed.Code())),
+                 "name a trace in JSON; a damaged one can be mended at that byte"};
+}
 
 }  // namespace cpfit::trace
