@@ -54,7 +54,10 @@ TopologyView::TopologyView(QUndoStack* undo, QWidget* parent)
   graph_box->setContentsMargins(6, 6, 6, 6);
   auto* bar = new QHBoxLayout;
   ring_choice_ = new QComboBox(this);
-  ring_choice_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  ring_choice_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);  // the window stays narrow
+  ring_choice_->setMinimumContentsLength(10);
+  ring_choice_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  ring_choice_->setMaximumWidth(260);
   ring_choice_->setAccessibleName(tr("Ring shown over the graph"));
   auto* ring_label = new QLabel(tr("&Ring"), this);
   ring_label->setBuddy(ring_choice_);
@@ -65,8 +68,6 @@ TopologyView::TopologyView(QUndoStack* undo, QWidget* parent)
   bar->addWidget(fit);
   reset_ = new QPushButton(tr("Undo all link edits"), this);
   bar->addWidget(reset_);
-  place_ = new QPushButton(tr("Place ranks better"), this);
-  bar->addWidget(place_);
   bar->addStretch(1);
   graph_box->addLayout(bar);
   graph_ = new TopologyGraph(this);
@@ -74,7 +75,12 @@ TopologyView::TopologyView(QUndoStack* undo, QWidget* parent)
   link_text_ = label();
   graph_box->addWidget(link_text_);
   order_ = label();
-  graph_box->addWidget(order_);
+  place_ = new QPushButton(tr("Place ranks better"), this);
+  auto* order_row = new QHBoxLayout;
+  order_row->addWidget(order_, 1);
+  order_row->addStretch();
+  order_row->addWidget(place_, 0, Qt::AlignTop);
+  graph_box->addLayout(order_row);
   tabs_->addTab(graph_page, tr("Graph"));
 
   auto* matrix_page = new QWidget(this);

@@ -31,6 +31,7 @@ constexpr Word<KvExchange> kExchanges[] = {
 constexpr Word<SelectiveRecompute> kSelective[] = {{"core_attention", SelectiveRecompute::kCoreAttention},
                                                    {"norms_and_activation", SelectiveRecompute::kNormsAndActivation},
                                                    {"every_second_matmul", SelectiveRecompute::kEverySecondMatmul}};
+constexpr Word<Axis> kAxes[] = {{"tp", Axis::kTp}, {"cp", Axis::kCp}, {"dp", Axis::kDp}, {"pp", Axis::kPp}};
 constexpr Word<CpComm> kCpComms[] = {{"p2p", CpComm::kP2p},
                                      {"all_gather", CpComm::kAllGather},
                                      {"a2a", CpComm::kA2a},
@@ -78,6 +79,10 @@ std::span<const Word<KvExchange>> words() {
 template <>
 std::span<const Word<SelectiveRecompute>> words() {
   return kSelective;
+}
+template <>
+std::span<const Word<Axis>> words() {
+  return kAxes;
 }
 template <>
 std::span<const Word<CpComm>> words() {
@@ -152,7 +157,8 @@ using Member =
     std::variant<bool RuleSet::*, double RuleSet::*, std::int32_t RuleSet::*, Bytes RuleSet::*, AttentionBackend RuleSet::*,
                  TpOverlap RuleSet::*, DkvWire RuleSet::*, RingBuffers RuleSet::*, KvExchange RuleSet::*,
                  SelectiveRecompute RuleSet::*, std::vector<CpComm> RuleSet::*, std::vector<ShardLayout> RuleSet::*,
-                 std::vector<LayoutKind> RuleSet::*, std::vector<StateSharding> RuleSet::*, std::vector<Schedule> RuleSet::*>;
+                 std::vector<LayoutKind> RuleSet::*, std::vector<StateSharding> RuleSet::*, std::vector<Schedule> RuleSet::*,
+                 std::vector<Axis> RuleSet::*>;
 struct Policy {
   std::string_view key;
   Member member;
@@ -172,6 +178,7 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(kv_heads_repeated_in_ring),
     CPFIT_POLICY(backward_rotates_queries),
     CPFIT_POLICY(shared_dkv_communicator),
+    CPFIT_POLICY(axes),
     CPFIT_POLICY(cp_comms),
     CPFIT_POLICY(shard_layouts),
     CPFIT_POLICY(cp_chunk_multiple),

@@ -50,6 +50,16 @@ inline constexpr LegalityRule kGridRules[] = {
        return fmt::format("tp * cp * pp = {} must divide {}: {}", ranks, at.gpus,
                           nearest_legal(ranks, at.gpus, [&](std::int64_t v) { return at.gpus % v == 0; }));
      }},
+    {"axis_offered", "the framework cuts along every axis whose degree is above 1", "policy axes of the rule set",
+     "set that degree to 1, or choose another framework",
+     [](const LegalityCase& at) {
+       const auto may = [&](std::int32_t degree, Axis axis) { return degree == 1 || offers(at.rules.axes, axis); };
+       return may(at.recipe.tp, Axis::kTp) && may(at.recipe.cp, Axis::kCp) && may(at.recipe.pp, Axis::kPp);
+     },
+     [](const LegalityCase& at) {
+       return fmt::format("tp {}, cp {}, pp {} with {}", at.recipe.tp, at.recipe.cp, at.recipe.pp, at.rules.name);
+     },
+     [](const LegalityCase& at) { return fmt::format("it cuts along {}", listed(at.rules.axes)); }},
     {"batch_large_enough", "global_batch >= dp * micro_batch", "every dp rank needs at least one micro-batch per step",
      "lower dp or micro_batch, or raise global_batch",
      [](const LegalityCase& at) { return at.training.global_batch >= samples_per_slot(at); },

@@ -140,7 +140,8 @@ Predicted step_with_stall(const Candidate& candidate, double stall, bool layout_
 /// Rules that guard a search against recipes nobody would ship or a framework does not offer. A published run did run, whatever
 /// these say; they bind only the fields that are searched for.
 bool binds_measured_runs(std::string_view rule) {
-  constexpr std::array<std::string_view, 13> kAdvice{"tp_in_domain",
+  constexpr std::array<std::string_view, 14> kAdvice{"tp_in_domain",
+                                                     "axis_offered",
                                                      "overlap_tp",
                                                      "pipeline_filled",
                                                      "pp_within_layers",
@@ -161,7 +162,7 @@ std::string_view objection(const MeasuredRun& run, const LegalityCase& at, bool 
   if (first_violation(at) < 0) return {};
   for (const LegalityRule& rule : legality_rules()) {
     if (rule.holds(at)) continue;
-    if (rule.id == "tp_in_domain" && is_printed(run, "tp")) continue;  // whatever else is searched
+    if ((rule.id == "tp_in_domain" || rule.id == "axis_offered") && is_printed(run, "tp")) continue;  // whatever else is searched
     if (searched || binds_measured_runs(rule.id)) return rule.id;
   }
   return {};

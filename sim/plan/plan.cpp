@@ -121,7 +121,9 @@ std::optional<Candidate> control_outside(Workbench& bench, const Training& train
   if (std::find(axes.cp.begin(), axes.cp.end(), 1) != axes.cp.end()) return std::nullopt;
   axes.cp = {1};
   axes.recompute = {policy};
-  const SearchResult found = search(bench, training, axes, controls);
+  SearchControls quiet;  // whoever watches the search asked for what it searches
+  quiet.stop = controls.stop;
+  const SearchResult found = search(bench, training, axes, quiet);
   const Scenario& scenario = bench.scenario();
   const std::optional<std::size_t> best =
       choose_control(found.candidates, scenario.requirements, policy, scenario.base.precision);

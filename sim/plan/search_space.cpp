@@ -117,9 +117,13 @@ Axes resolve_axes(const Scenario& scenario, const RuleSet& rules) {
   const SearchSpace& search = scenario.search;
   const std::int64_t gpus = scenario.cluster.gpus();
   Axes axes;
-  axes.tp = !search.tp.empty() ? search.tp : divisors(gpus, scenario.cluster.scale_up_domain);
-  axes.cp = !search.cp.empty() ? search.cp : divisors(gpus, kMaxAutoCp);
-  axes.pp = !search.pp.empty() ? search.pp : divisors(gpus, std::min<std::int64_t>(scenario.model.layers, kMaxStages));
+  const auto degrees = [&](const std::vector<std::int32_t>& asked, Axis axis, std::int64_t most) {
+    if (!asked.empty()) return asked;
+    return divisors(gpus, contains(rules.axes, axis) ? most : 1);
+  };
+  axes.tp = degrees(search.tp, Axis::kTp, scenario.cluster.scale_up_domain);
+  axes.cp = degrees(search.cp, Axis::kCp, kMaxAutoCp);
+  axes.pp = degrees(search.pp, Axis::kPp, std::min<std::int64_t>(scenario.model.layers, kMaxStages));
   axes.vpp = search.vpp;
   axes.micro_batch = search.micro_batch;
   if (axes.micro_batch.empty()) axes.micro_batch.assign(std::begin(kAutoMicroBatches), std::end(kAutoMicroBatches));

@@ -23,6 +23,7 @@
 #include "gui/recipe/verdict_strip.h"
 #include "gui/results/parallel_plot.h"
 #include "gui/results/results_view.h"
+#include "gui/topology/topology_view.h"
 #include "gui/view/export_view.h"
 #include "gui/view/study_view.h"
 #include "gui/window/command_palette.h"
@@ -498,7 +499,15 @@ TEST_F(Window, ItIsUsableAt1024By700AndAtTwiceTheScale) {
   open();
   window.set_scale(1.0);
   window.resize(1024, 700);
-  EXPECT_LE(window.minimumSizeHint().width(), 1024);
+  // With all that comes later: a network's rings have long names.
+  auto* topology = qobject_cast<TopologyView*>(window.view("topology"));
+  ASSERT_NE(topology, nullptr);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return topology->picture() != nullptr; }, 60'000));
+  QApplication::processEvents();
+  std::string widths;  // of the docks, for whoever made one too wide
+  for (const StudyView* view : window.views())
+    widths += view->id().toStdString() + " " + std::to_string(view->minimumSizeHint().width()) + ", ";
+  EXPECT_LE(window.minimumSizeHint().width(), 1024) << widths;
   EXPECT_LE(window.minimumSizeHint().height(), 700);
 }
 

@@ -93,6 +93,7 @@ const std::map<std::string, std::function<void(Case&)>>& breakers() {
          c.recipe.schedule = Schedule::kInterleaved;
        }},
       {"schedule_matches_vpp", [](Case& c) { c.recipe.schedule = Schedule::kInterleaved; }},
+      {"axis_offered", [](Case& c) { c.rules.axes = {Axis::kCp, Axis::kDp, Axis::kPp}; }},
       // 20 / 4 = 5 micro-batches on 2 stages.
       {"schedule_offered", [](Case& c) { c.rules.schedules = {Schedule::kGpipe}; }},
       {"zero_bubble",
