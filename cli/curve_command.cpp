@@ -178,6 +178,10 @@ int run_curve(const CurveArguments& arguments) {
   study->scenario.base = *base;  // its framework decides which rules hold
   const std::vector<std::int32_t> cps = arguments.cp.empty() ? std::vector<std::int32_t>{1, 2, 4, 8, 16} : arguments.cp;
   const std::vector<SweepPointOrReason> points = controlled_sweep(study->scenario, study->rates, *base, cps, *lengths);
+  for (const SweepPointOrReason& point : points) {
+    // A degree's groups are the same at every length.
+    if (point.candidate && point.sequence == lengths->front()) warn_of_groups(*study, point.candidate->recipe);
+  }
   const Training& training = study->scenario.training;
   const std::string held = fmt::format("tp={}, pp={}, dp={}, recompute={}, micro_batch={}, about {} tokens per step", base->tp,
                                        base->pp, base->dp, to_text(base->recompute), base->micro_batch,

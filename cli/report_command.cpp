@@ -26,7 +26,7 @@ struct ReportArguments {
 };
 
 int run_report(const ReportArguments& arguments) {
-  const std::optional<Study> study = load_study(arguments.scenario, arguments.calibration, arguments.database);
+  std::optional<Study> study = load_study(arguments.scenario, arguments.calibration, arguments.database);
   if (!study) return kBadInput;
   const std::string out =
       arguments.out.empty() ? std::filesystem::path(arguments.scenario).stem().string() + ".html" : arguments.out;
@@ -42,14 +42,16 @@ int run_report(const ReportArguments& arguments) {
     return kBadInput;
   }
   report::ReportContent content = std::move(computed).value();
-  content.rates = calibration_text(study->calibration);
   const PlanResult& plan = content.plan;
   content.plan.provenance = provenance_of(*study);
   if (const Recipe* recipe = report::recipe_of(plan)) {
+    warn_of_groups(*study, *recipe);
     std::vector<AttentionProof> proofs;
     if (!arguments.database.empty()) proofs = proofs_of(open_store(arguments.database, {.access = StoreAccess::kRead}));
     content.proof = proof_text(ProofBook(study->scenario, std::move(proofs)).of(*recipe), arguments.database);
   }
+  content.rates = calibration_text(study->calibration);
+  if (study->calibration) content.beware = study->calibration->warnings;
   write_file(out, [&](std::ostream& file) { file << report::report_page(content); });
   write_result(wrapped(plan.answer, 0) + fmt::format("\nReport: {}\n", out));
   return plan.ships ? kDone : kNothingFits;

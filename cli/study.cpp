@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/calibrate/groups.h"
@@ -37,9 +38,11 @@ std::optional<Study> load_study(const std::string& path, const std::string& cali
 
 void warn_of_groups(Study& study, const Recipe& recipe) {
   if (!study.chosen || !study.calibration) return;
+  std::vector<std::string>& known = study.calibration->warnings;
   for (std::string& warning : group_warnings(*study.chosen, study.scenario, recipe)) {
+    if (std::find(known.begin(), known.end(), warning) != known.end()) continue;
     fmt::print(stderr, "cpfit: calibration '{}': {}\n", study.chosen->name, warning);
-    study.calibration->warnings.push_back(std::move(warning));
+    known.push_back(std::move(warning));
   }
 }
 

@@ -24,7 +24,8 @@ struct Study {
 [[nodiscard]] std::optional<Study> load_study(const std::string& path, const std::string& calibration = "",
                                               const std::string& database = "");
 
-/// Adds to the calibration's warnings, and to standard error, which groups of the recipe it was not measured with.
+/// Adds to the calibration's warnings, and to standard error, which groups of the recipe it was not measured with; no sentence
+/// twice.
 void warn_of_groups(Study& study, const Recipe& recipe);
 
 /// A recipe as a person writes it on a command line: parse_recipe, and where the text does not name dp it takes the GPUs that tp, cp

@@ -4,6 +4,7 @@
 #include "cli/ask/questions.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/terminal.h"
 
 namespace cpfit::cli {
 
@@ -28,6 +29,20 @@ std::unique_ptr<Asked> ask_about(const AskArguments& arguments) {
   }
   asked->bench = std::make_unique<Workbench>(std::move(bench).value());
   return asked;
+}
+
+void warn_of(Asked& asked, const std::optional<Candidate>& candidate) {
+  if (candidate) warn_of_groups(asked.study, candidate->recipe);
+}
+
+void print_answer(const Asked& asked, Json json) {
+  json["calibration"] = calibration_json(asked.study.calibration);
+  print_json(json);
+}
+
+void write_answer(const Asked& asked, const std::string& text) {
+  const std::string rates = calibration_text(asked.study.calibration);
+  write_result(text + (rates.empty() ? "" : "\n" + rates));
 }
 
 Json candidate_or_null(const std::optional<Candidate>& candidate) { return candidate ? to_json(*candidate) : Json(nullptr); }

@@ -29,6 +29,7 @@ int ask_documents(const AskArguments& arguments) {
     print_argument_problems(arguments.lengths, answer.problems());
     return kBadInput;
   }
+  for (const ask::DocumentsRow& row : answer->rows) warn_of(*asked, row.candidate);
   const std::string sentence = ask::sentence_of(*answer);
   if (arguments.json) {
     Json rows = Json::array();
@@ -46,14 +47,14 @@ int ask_documents(const AskArguments& arguments) {
                       {"candidate", candidate_or_null(row.candidate)},
                       {"reason", row.reason}});
     }
-    print_json({{"answer", sentence},
-                {"documents", answer->documents},
-                {"mean_tokens", answer->mean},
-                {"longest_tokens", answer->longest},
-                {"sequence_tokens", answer->length},
-                {"one_a_sequence_waste_share", answer->one_a_sequence_waste},
-                {"sampled", answer->sampled},
-                {"by_cp", rows}});
+    print_answer(*asked, {{"answer", sentence},
+                          {"documents", answer->documents},
+                          {"mean_tokens", answer->mean},
+                          {"longest_tokens", answer->longest},
+                          {"sequence_tokens", answer->length},
+                          {"one_a_sequence_waste_share", answer->one_a_sequence_waste},
+                          {"sampled", answer->sampled},
+                          {"by_cp", rows}});
     return kDone;
   }
   Table table({{"cp"},
@@ -85,7 +86,7 @@ int ask_documents(const AskArguments& arguments) {
              0) +
          "\n";
   if (answer->sampled) out += "note: the documents were thinned to 20000 for packing, their shares kept\n";
-  write_result(out);
+  write_answer(*asked, out);
   return kDone;
 }
 

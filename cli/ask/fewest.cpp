@@ -20,6 +20,9 @@ int ask_fewest(const AskArguments& arguments) {
     print_problems(answer.problems());
     return kBadInput;
   }
+  for (const std::optional<std::size_t>& row : {answer->fits, answer->feasible}) {
+    if (row) warn_of(*asked, answer->rows[*row].candidate);
+  }
   const std::string sentence = ask::sentence_of(*answer, asked->study.scenario);
   if (arguments.json) {
     Json rows = Json::array();
@@ -32,10 +35,10 @@ int ask_fewest(const AskArguments& arguments) {
                       {"candidate", candidate_or_null(row.candidate)}});
     }
     const auto gpus = [&](const std::optional<std::size_t>& row) { return row ? Json(answer->rows[*row].gpus) : Json(nullptr); };
-    print_json({{"answer", sentence},
-                {"fewest_gpus", gpus(answer->fits)},
-                {"fewest_gpus_all_requirements", gpus(answer->feasible)},
-                {"tried", rows}});
+    print_answer(*asked, {{"answer", sentence},
+                          {"fewest_gpus", gpus(answer->fits)},
+                          {"fewest_gpus_all_requirements", gpus(answer->feasible)},
+                          {"tried", rows}});
   } else {
     Table table({{"GPUs"}, {"legal"}, {"memory", false}, {"recipe", false}});
     constexpr std::size_t kShown = 12;
@@ -51,7 +54,7 @@ int ask_fewest(const AskArguments& arguments) {
                  row.candidate ? fmt::format("cp={} {}", row.candidate->recipe.cp, degrees_text(row.candidate->recipe)) : ""},
                 row.feasible ? Style::kGood : Style::kPlain);
     }
-    write_result(wrapped(sentence, 0) + "\n\n" + table.text());
+    write_answer(*asked, wrapped(sentence, 0) + "\n\n" + table.text());
   }
   return answer->fits ? kDone : kNothingFits;
 }

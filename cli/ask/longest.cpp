@@ -15,6 +15,7 @@ int ask_longest(const AskArguments& arguments) {
   const std::unique_ptr<Asked> asked = ask_about(arguments);
   if (!asked) return kBadInput;
   const ask::LongestAnswer answer = ask::longest_sequence(*asked->bench, asked->recipe);
+  for (const ask::LongestRow& row : answer.rows) warn_of(*asked, row.candidate);
   const std::string sentence = ask::sentence_of(answer);
   if (arguments.json) {
     Json rows = Json::array();
@@ -27,7 +28,9 @@ int ask_longest(const AskArguments& arguments) {
                       {"candidate", candidate_or_null(row.candidate)},
                       {"reason", row.reason}});
     }
-    print_json({{"answer", sentence}, {"gpus", answer.gpus}, {"sequences_per_step", answer.sequences_per_step}, {"by_cp", rows}});
+    print_answer(
+        *asked,
+        {{"answer", sentence}, {"gpus", answer.gpus}, {"sequences_per_step", answer.sequences_per_step}, {"by_cp", rows}});
   } else {
     std::vector<Table::Column> columns = {{"cp"}};
     if (!answer.rows.empty()) {
@@ -47,7 +50,7 @@ int ask_longest(const AskArguments& arguments) {
       }
       table.row(cells, answer.best && &row == &answer.rows[*answer.best] ? Style::kGood : Style::kPlain);
     }
-    write_result(wrapped(sentence, 0) + "\n\n" + table.text());
+    write_answer(*asked, wrapped(sentence, 0) + "\n\n" + table.text());
   }
   return answer.best ? kDone : kNothingFits;
 }

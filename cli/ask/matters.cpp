@@ -46,6 +46,8 @@ int ask_matters(const AskArguments& arguments) {
     print_argument_problems("KEY", answer.problems());
     return kBadInput;
   }
+  warn_of(*asked, answer->base);
+  for (const ask::Variation& row : answer->variations) warn_of(*asked, row.candidate);
   const std::string sentence = ask::sentence_of(*answer);
   if (arguments.json) {
     Json rows = Json::array();
@@ -57,13 +59,13 @@ int ask_matters(const AskArguments& arguments) {
                       {"reason", row.reason},
                       {"candidate", candidate_or_null(row.candidate)}});
     }
-    print_json({{"answer", sentence},
-                {"key", answer->key},
-                {"now", answer->now},
-                {"matters", answer->matters()},
-                {"because", answer->because},
-                {"around", to_complete_text(answer->base.recipe)},
-                {"variations", rows}});
+    print_answer(*asked, {{"answer", sentence},
+                          {"key", answer->key},
+                          {"now", answer->now},
+                          {"matters", answer->matters()},
+                          {"because", answer->because},
+                          {"around", to_complete_text(answer->base.recipe)},
+                          {"variations", rows}});
     return kDone;
   }
   std::string text = wrapped(sentence, 0) + "\n" + wrapped(fmt::format("Around {}", to_text(answer->base.recipe)), 2) + "\n";
@@ -81,7 +83,7 @@ int ask_matters(const AskArguments& arguments) {
     }
     text += "\n" + table.text();
   }
-  write_result(text);
+  write_answer(*asked, text);
   return kDone;
 }
 

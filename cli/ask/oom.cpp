@@ -60,6 +60,7 @@ int ask_oom(const AskArguments& arguments) {
     return kBadInput;
   }
   ask::OomDiagnosis diagnosis = ask::diagnose(*message);
+  std::optional<CalibrationUse> calibration;
   if (!arguments.scenario.empty()) {
     AskArguments known_job = arguments;
     if (!arguments.job.empty()) {
@@ -75,6 +76,9 @@ int ask_oom(const AskArguments& arguments) {
       return kBadInput;
     }
     diagnosis = std::move(known).value();
+    warn_of(*asked, diagnosis.predicted);
+    warn_of(*asked, diagnosis.change);
+    calibration = asked->study.calibration;
   }
   if (arguments.json) {
     Json tensors = Json::array();
@@ -96,7 +100,8 @@ int ask_oom(const AskArguments& arguments) {
                 {"expected", diagnosis.expected},
                 {"changed_keys", diagnosis.changed},
                 {"predicted", candidate_or_null(diagnosis.predicted)},
-                {"change", candidate_or_null(diagnosis.change)}});
+                {"change", candidate_or_null(diagnosis.change)},
+                {"calibration", calibration_json(calibration)}});
     return kDone;
   }
   std::string text = wrapped(fmt::format("Most likely: {}.", diagnosis.sentence), 2) + "\n";
@@ -108,7 +113,7 @@ int ask_oom(const AskArguments& arguments) {
   if (!diagnosis.where.empty()) text += wrapped(diagnosis.where, 2) + "\n";
   text += wrapped(fmt::format("Do: {}.", diagnosis.repair), 2) + "\n";
   if (!diagnosis.expected.empty()) text += wrapped(fmt::format("Expected: {}.", diagnosis.expected), 2) + "\n";
-  write_result(text);
+  write_result(text + calibration_text(calibration));
   return kDone;
 }
 

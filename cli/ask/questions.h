@@ -28,6 +28,13 @@ struct Asked {
 /// On problems prints them; nothing then.
 [[nodiscard]] std::unique_ptr<Asked> ask_about(const AskArguments& arguments);
 
+/// What `plan` says of the recipe that it ships: which of its groups the calibration was not measured with.
+void warn_of(Asked& asked, const std::optional<Candidate>& candidate);
+
+/// The answer with the calibration it rests on: one object, or text and its line.
+void print_answer(const Asked& asked, Json json);
+void write_answer(const Asked& asked, const std::string& text);
+
 [[nodiscard]] Json candidate_or_null(const std::optional<Candidate>& candidate);
 /// "tp=2 pp=1 dp=4 full".
 [[nodiscard]] std::string degrees_text(const Recipe& recipe);

@@ -14,21 +14,23 @@ int ask_why_not(const AskArguments& arguments) {
   const std::unique_ptr<Asked> asked = ask_about(arguments);
   if (!asked) return kBadInput;
   const ask::WhyNot answer = ask::why_not(*asked->bench, arguments.cp);
+  warn_of(*asked, answer.asked);
+  warn_of(*asked, answer.best);
   if (arguments.json) {
     Json violations = Json::array(), parts = Json::array();
     for (const Problem& problem : answer.violations)
       violations.push_back({{"code", problem.code}, {"message", problem.message}, {"repair", problem.repair}});
     for (const ask::TimePart& part : answer.parts)
       parts.push_back({{"part", part.name}, {"asked_seconds", part.asked.value()}, {"best_seconds", part.best.value()}});
-    print_json({{"answer", answer.sentence},
-                {"cp", answer.cp},
-                {"rule", name_of(answer.rule)},
-                {"more", answer.more},
-                {"violations", violations},
-                {"time_parts", parts},
-                {"ships", answer.ships},
-                {"asked", candidate_or_null(answer.asked)},
-                {"best", candidate_or_null(answer.best)}});
+    print_answer(*asked, {{"answer", answer.sentence},
+                          {"cp", answer.cp},
+                          {"rule", name_of(answer.rule)},
+                          {"more", answer.more},
+                          {"violations", violations},
+                          {"time_parts", parts},
+                          {"ships", answer.ships},
+                          {"asked", candidate_or_null(answer.asked)},
+                          {"best", candidate_or_null(answer.best)}});
     return kDone;
   }
   std::string text = wrapped(answer.sentence + ".", 0) + "\n";
@@ -48,7 +50,7 @@ int ask_why_not(const AskArguments& arguments) {
     }
     text += "\n" + table.text();
   }
-  write_result(text);
+  write_answer(*asked, text);
   return kDone;
 }
 

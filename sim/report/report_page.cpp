@@ -300,6 +300,7 @@ std::string provenance_section(const ReportContent& content) {
                                from.rule_set, from.rates_version, content.plan.stats.considered, content.plan.stats.legal,
                                content.plan.stats.evaluated));
   if (!content.rates.empty()) out += paragraph(content.rates);
+  for (const std::string& warning : content.beware) out += paragraph(fmt::format("Beware: {}.", warning));
   for (const std::string& command : content.commands) out += "<p>" + code(command) + "</p>\n";
   HtmlTable hashes({"\tinput", "\tSHA-256"});
   for (const auto& [name, hash] : from.input_hashes) hashes.row({"\t" + name, "\t" + hash});

@@ -23,6 +23,7 @@ struct ReportContent {
   std::string no_lanes;
   std::string proof;                  // one line on the recipe's attention
   std::string rates;                  // one line on the calibration; empty: the defaults
+  std::vector<std::string> beware;    // sentences on what it does not cover
   std::vector<std::string> commands;  // that show more of it
 };
 

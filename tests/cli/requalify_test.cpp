@@ -259,6 +259,22 @@ TEST_F(Requalify, ACalibrationOfAnotherGroupShapeIsNeverUsedSilently) {
   EXPECT_THAT(simulated("tp=8,cp=2,pp=1,dp=1"),
               HasSubstr("another group shape: tp runs all_gather on 8 ranks over nvlink4, measured there on 4"));
   write("s.toml", replaced(scenario_, "tp = [4]", "tp = [8]"));
+  // Whoever names a recipe says it: along the lengths, in an answer, in a report and on its page.
+  const std::string tp = "another group shape: tp runs all_gather on 8 ranks";
+  const auto told = [&](Words words) {
+    words.insert(words.end(), {"--calibration", file, folder_ / "s.toml"});
+    const Said said = cpfit(words);
+    EXPECT_NE(said.exit_code, 2) << said.err;
+    const std::size_t first = said.err.find(tp);
+    EXPECT_NE(first, std::string::npos) << words[0] << ": " << said.err;
+    EXPECT_EQ(said.err.find(tp, first + 1), std::string::npos) << words[0] << " says it twice";
+    return said.out;
+  };
+  (void)told({"curve", "--recipe", "tp=8,cp=2,pp=1,dp=1", "--seq", "16k,32k", "--cp", "1,2"});
+  const json longest = json::parse(told({"ask", "longest", "--recipe", "tp=8,cp=2,pp=1,dp=1", "--json"}));
+  EXPECT_THAT(longest["calibration"]["warnings"].dump(), HasSubstr(tp));
+  (void)told({"report", "--out", folder_ / "r.html"});
+  EXPECT_THAT(read_file(folder_ / "r.html"), HasSubstr(tp));
   const Said planned = cpfit({"plan", folder_ / "s.toml", "--db", database(), "--calibration", file, "--no-timeline",
                               "--no-crossover", "--no-candidates"});
   EXPECT_THAT(planned.err, HasSubstr("another group shape: tp runs all_gather on 8 ranks"));
@@ -311,6 +327,11 @@ TEST_F(Requalify, DiffComparesFiguresAtTheSameQuestionOnly) {
     EXPECT_EQ(change["now"], b["step_seconds"]);
     EXPECT_NEAR(change["relative"].get<double>(), b["step_seconds"].get<double>() / a["step_seconds"].get<double>() - 1, 1e-12);
   }
+  // For people: units, and runs by their numbers.
+  const std::string text = cpfit({"runs", "diff", "1", "2", "--db", database()}).out;
+  for (const char* part : {"run 1  ", "run 2  ", " in run 1, ", " in run 2)", " GiB ", " s ", " % "})
+    EXPECT_THAT(text, HasSubstr(part));
+  EXPECT_THAT(text, testing::Not(testing::ContainsRegex("[0-9]e\\+[0-9]|_bytes|_seconds| then|then,")));
   EXPECT_TRUE(cpfit_json({"runs", "diff", "1", "1", "--db", database()})["results"][0]["figures"].empty());
   const auto refused = [&](const std::string& other, const std::string& says) {
     const json found = cpfit_json({"runs", "diff", "1", other, "--db", database()}, 2);
