@@ -112,8 +112,8 @@ int run_simulate(const SimulateArguments& arguments) {
                 2) +
         "\n";
     text += calibration_text(study->calibration);
-    const std::string assumed = assumed_sentence(bench.value().context(training), *recipe);
-    if (!assumed.empty()) text += wrapped("note: " + assumed, 2) + "\n";
+    for (const std::string& remark : remarks_on(bench.value().context(training), *recipe))
+      text += wrapped("note: " + remark, 2) + "\n";
     if (!candidate->in_range) text += "note: an operator lies outside the measured range of its rate surface\n";
     if (!step && !detail.links.empty())
       text += fmt::format("\n{}\n{}", styled("Busiest links", Style::kBold), links_text(detail.links, 8));

@@ -297,8 +297,12 @@ int generation_rank(std::string_view generation) {
 
 std::vector<std::string> links_of(const Gpu& gpu) {
   std::vector<std::string> names;
+  const bool xgmi = gpu.scale_up_link.starts_with("xgmi");
   for (std::size_t index = 0; index < kLinkClasses; ++index) {
-    std::string name = link_name(gpu, static_cast<LinkClass>(index));
+    const auto link = static_cast<LinkClass>(index);
+    if (link == LinkClass::kNvlink && (xgmi || gpu.scale_up_link.empty())) continue;
+    if (link == LinkClass::kXgmi && !xgmi) continue;
+    std::string name = link_name(gpu, link);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
   }
   return names;

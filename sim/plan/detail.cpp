@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/quantity/text.h"
 #include "sim/plan/link_loads.h"
 #include "sim/plan/sources.h"
 #include "sim/screen/attention_cost.h"
@@ -57,17 +58,27 @@ std::vector<std::pair<std::string, std::string>> sources_of(const ScreenContext&
   return sources;
 }
 
-std::string assumed_sentence(const ScreenContext& context, const Recipe& recipe) {
-  std::vector<std::string> assumed;
+std::vector<std::string> remarks_on(const ScreenContext& context, const Recipe& recipe) {
+  std::vector<std::string> remarks, assumed;
   for (const auto& [what, evidence] : sources_of(context, recipe)) {
     if (evidence != name_of_evidence(Evidence::kAssumed)) continue;
     if (what == "gemm") assumed.emplace_back("matrix products");
     if (what == "attention") assumed.emplace_back("attention");
-    if (what == "memory_bound") assumed.emplace_back("memory-bound operators");
+    if (what == "memory_bound" && !assumed.empty()) assumed.emplace_back("memory-bound operators");  // alone they are little
   }
-  if (assumed.empty() || assumed.front() == "memory-bound operators") return "";  // alone they are little of a step
-  return fmt::format("rates of {} on {} are assumed, scaled from another GPU's by the data sheets: measure them with cpfit-bench",
-                     fmt::join(assumed, ", "), context.cluster.gpu.name);
+  if (!assumed.empty()) {
+    remarks.push_back(
+        fmt::format("rates of {} on {} are assumed, scaled from another GPU's by the data sheets: measure them with cpfit-bench",
+                    fmt::join(assumed, ", "), context.cluster.gpu.name));
+  }
+  if (recipe.cp > 1 && recipe.cp_comm == CpComm::kP2p && context.rules.kv_exchange == KvExchange::kAllGatherOnce)
+    remarks.push_back(fmt::format("{} gathers K and V of all ranks at once where its name says p2p: a trace shows all-gathers",
+                                  context.rules.name));
+  constexpr double kMostlyPadding = 0.5;
+  if (const double real = occupancy(context.training); real < kMostlyPadding)
+    remarks.push_back(
+        fmt::format("documents fill {} of a sequence: the rest is padding, computed all the same", print_share(real)));
+  return remarks;
 }
 
 CandidateDetail detail_of(Workbench& bench, const Training& training, const Candidate& candidate) {

@@ -169,8 +169,8 @@ Outcome<PlanResult> plan(const Scenario& scenario, const RateSet& rates, const P
     result.ship = candidates[*ship];
     annotate(bench, training, control_candidate, result.ship);
     result.ship.status = CandidateStatus::kShip;
-    if (std::string assumed = assumed_sentence(bench.context(training), result.ship.recipe); !assumed.empty())
-      result.ship.reasons.push_back(std::move(assumed));
+    for (std::string& remark : remarks_on(bench.context(training), result.ship.recipe))
+      result.ship.reasons.push_back(std::move(remark));
     result.levers = ship_levers(bench, training, result.ship);
     result.neighbours = explain_neighbours(bench, training, candidates, result.ship);
     for (Neighbour& neighbour : result.neighbours) {

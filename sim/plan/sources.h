@@ -13,7 +13,8 @@ namespace cpfit {
 /// evaluation of each. The network of the context is prepared for the recipe.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> sources_of(const ScreenContext& context, const Recipe& recipe);
 
-/// What of the kernels' rates nobody measured on such a GPU, as a sentence; empty where products and attention were.
-[[nodiscard]] std::string assumed_sentence(const ScreenContext& context, const Recipe& recipe);
+/// What a reader of the figures should know, a sentence each: kernels whose rates nobody measured on such a GPU, a ring that the
+/// framework runs as a gather, sequences that are mostly padding.
+[[nodiscard]] std::vector<std::string> remarks_on(const ScreenContext& context, const Recipe& recipe);
 
 }  // namespace cpfit

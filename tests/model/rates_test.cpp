@@ -6,8 +6,10 @@
 
 #include <cmath>
 
+#include "model/cluster/gpu.h"
 #include "model/rates/curves.h"
 #include "model/rates/gpu_rates.h"
+#include "model/rates/overlay.h"
 #include "model/rates/rate_tables.h"
 
 namespace cpfit {
@@ -327,6 +329,21 @@ TEST(AttentionRates, SlowTensorCoresWaitLessForExponentials) {
   const double balance = (119.5e12 / (92 * 2.52e9 * 16)) / (312e12 / (108 * 1.41e9 * 16));
   EXPECT_NEAR(to.peak_share, from.peak_share * (128 + softmax) / (128 + softmax * balance), 1e-9);
   EXPECT_GT(to.share_64, from.share_64);
+}
+
+TEST(RatesOfLinks, AGpuHasOnlyItsOwn) {
+  const auto has = [](const char* scale_up, const char* link) {
+    Gpu gpu;
+    gpu.scale_up_link = scale_up;
+    const std::vector<std::string> links = links_of(gpu);
+    return std::find(links.begin(), links.end(), link) != links.end();
+  };
+  EXPECT_TRUE(has("nvlink4", "nvlink4"));
+  EXPECT_FALSE(has("nvlink4", "xgmi3"));
+  EXPECT_TRUE(has("xgmi3", "xgmi3"));
+  EXPECT_FALSE(has("xgmi3", "nvlink4")) << "what was measured over NVLink says nothing of it";
+  EXPECT_FALSE(has("", "nvlink4"));
+  EXPECT_TRUE(has("", "nic"));
 }
 
 }  // namespace

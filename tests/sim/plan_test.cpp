@@ -7,6 +7,7 @@
 #include "sim/plan/explain.h"
 #include "sim/plan/lengths.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/sources.h"
 #include "sim/plan/step_timeline.h"
 #include "sim/plan/verdict.h"
 
@@ -88,6 +89,28 @@ TEST(Plan, TheControlIsThereWhetherItWasAskedForOrNot) {
   ASSERT_TRUE(result.has_control);
   EXPECT_EQ(result.control.recipe, asked.control.recipe);
   for (const Candidate& candidate : result.candidates) EXPECT_EQ(candidate.recipe.cp, 2) << "the search is as asked";
+}
+
+TEST(Plan, RemarksOnWhatAReaderWouldNotGuess) {
+  const RateSet rates = RateSet::defaults();
+  const auto remarks = [&](const std::string& text, const std::string& recipe) {
+    const Scenario scenario = read_scenario("model = \"llama3-8b\"\n" + text, "r.toml").value();
+    Workbench bench = Workbench::build(scenario, rates).value();
+    const Recipe chosen = parse_recipe(recipe, scenario.base).value();
+    bench.prepare(chosen);
+    std::string all;
+    for (const std::string& remark : remarks_on(bench.context(scenario.training), chosen)) all += remark + "\n";
+    return all;
+  };
+  const std::string h100 = "cluster = \"dgx-h100\"\n[training]\nsequence_length = \"64k\"\nglobal_batch = 8\n";
+  EXPECT_EQ(remarks(h100, "tp=1,cp=8,pp=1,dp=1"), "");
+  EXPECT_NE(remarks("cluster = \"mi300x-8way\"\n[training]\nsequence_length = \"64k\"\nglobal_batch = 8\n", "tp=1,cp=8,pp=1,dp=1")
+                .find("matrix products, attention"),
+            std::string::npos);
+  EXPECT_NE(remarks(h100 + "framework = \"torchtitan\"\n", "tp=1,cp=8,pp=1,dp=1").find("all-gathers"), std::string::npos);
+  EXPECT_EQ(remarks(h100 + "framework = \"torchtitan\"\n", "tp=1,cp=1,pp=1,dp=8"), "");
+  // 16k of 64k tokens are real.
+  EXPECT_NE(remarks(h100 + "mask = {lengths = [\"16k\"]}\n", "tp=1,cp=8,pp=1,dp=1").find("25 %"), std::string::npos);
 }
 
 TEST(Plan, SaysWhatTheRulesAskForWhereNothingIsLegal) {
