@@ -66,8 +66,17 @@ void read_torchtitan(const Row& row, Reading& reading) {
   draft.training().vocab_divisor = 1;
   const bool compiled = row.says("variant", "compile") || row.says("notes", "compile");
   if (compiled) {
-    draft.run.rules = reading.rules(recipe.framework, "torch.compile", [](RuleSet& rules) { rules.fused_elementwise = true; });
-    draft.run.conditions.push_back("torch.compile fuses element-wise operators");
+    draft.run.rules = reading.rules(recipe.framework, "torch.compile", [later](RuleSet& rules) {
+      rules.fused_elementwise = true;
+      if (!later) return;
+      // components/loss.py compiles the loss since 2025: bf16 logits and their gradient, no fp32 copies; logits read for the
+      // maximum, for the sum and for the gradient, which is written.
+      rules.loss_bytes_per_logit = rules.loss_backward_bytes_per_logit = 4.0;
+      rules.loss_saved_bytes_per_logit = 2.0;
+      rules.loss_traffic_bytes_per_logit = 8.0;
+    });
+    draft.run.conditions.push_back(later ? "torch.compile fuses element-wise operators and the loss"
+                                         : "torch.compile fuses element-wise operators");
   }
   draft.run.died = row.says("notes", "OOM");
   measure_throughput(draft, row, kFullAttention);
@@ -340,6 +349,10 @@ void read_misc_training(const Row& row, Reading& reading) {
   } else {
     recipe.state_sharding = StateSharding::kZero3;
     all_said(draft, {"tp", "pp"});
+    if (row.blank("precision") && row.says("notes", "recipe default FP8")) {
+      recipe.precision = Precision::kFp8Current;
+      draft.run.conditions.push_back("precision not printed: FP8, the default of the recipe it is an example of");
+    }
     const std::int64_t tokens = row.integer("tokens_per_step").value_or(0), sequence = draft.training().sequence.count();
     if (draft.training().global_batch == 0 && sequence > 0) draft.training().global_batch = tokens / sequence;
   }

@@ -189,7 +189,7 @@ void read_megatron_paper(const Row& row, Reading& reading) {
   const bool narayanan = row.says("source", "Narayanan"), korthikanti = row.says("source", "Korthikanti");
   const bool megascale = row.says("source", "MegaScale"), readme = row.says("source", "README");
   const bool zero3 = row.says("sharding", "ZeRO-3");
-  Draft draft = draft_of(row, reading, zero3 ? "deepspeed-ulysses" : "megatron-2024",
+  Draft draft = draft_of(row, reading, zero3 ? "deepspeed-2021" : "megatron-2024",
                          row.says("gpu", "H100")   ? "dgx-h100"
                          : row.says("gpu", "H800") ? "h800-8x400g"
                                                    : "dgx-a100");
@@ -208,11 +208,9 @@ void read_megatron_paper(const Row& row, Reading& reading) {
     recipe.sequence_parallel = korthikanti && !row.says("recompute", "no sequence");
     recipe.overlap_grad_reduce = recipe.overlap_param_gather = false;
     draft.model().hidden_dropout = draft.model().attention_dropout = 0.1;  // Megatron's defaults, as in the papers' formulas
-    if (!zero3) {
-      draft.run.rules = reading.rules(recipe.framework, "unfused attention",
-                                      [](RuleSet& rules) { rules.attention_backend_ampere = AttentionBackend::kUnfused; });
-      draft.run.conditions.push_back("attention kernel of 2021-22: no FlashAttention, fused softmax only");
-    }
+    draft.run.rules = reading.rules(recipe.framework, "unfused attention",
+                                    [](RuleSet& rules) { rules.attention_backend_ampere = AttentionBackend::kUnfused; });
+    draft.run.conditions.push_back("attention kernel of 2021-22: no FlashAttention, fused softmax only");
   }
   if (const auto size = row.integer("model_parallel_size"); size && *size >= 8 && row.blank("tp")) {
     recipe.tp = 8;  // assumed: one node of eight, as in every layout of that paper which is printed in full at this size
@@ -223,6 +221,7 @@ void read_megatron_paper(const Row& row, Reading& reading) {
   }
   if (zero3) {
     recipe.state_sharding = StateSharding::kZero3;
+    draft.training().grad_dtype = GradDtype::kBf16;  // reduced in the 16 bits of the parameters
     std::erase(draft.run.unknown, "tp");
     std::erase(draft.run.unknown, "pp");
   }
@@ -240,8 +239,13 @@ void read_model_zoo(const Row& row, Reading& reading) {
   Draft draft = draft_of(row, reading, "megatron-core");
   Recipe& recipe = draft.recipe();
   recipe.overlap_tp = recipe.tp > 1;
-  if (recipe.precision == Precision::kFp8Current)
-    recipe.precision = Precision::kFp8Delayed;  // "FP8 hybrid" of the example script
+  if (row.says("source", "examples/llama")) {
+    // The flags of that example's scripts: --fp8-format hybrid (delayed scaling) --fp8-param-gather --grad-reduce-in-bf16.
+    if (recipe.precision == Precision::kFp8Current) recipe.precision = Precision::kFp8Delayed;
+    draft.training().grad_dtype = GradDtype::kBf16;
+    draft.run.rules = reading.rules(recipe.framework, "fp8 param gather", [](RuleSet& rules) { rules.fp8_param_gather = true; });
+    draft.run.conditions.push_back("flags of the example's script: FP8 weights gathered, gradients reduced in bf16");
+  }
   // The example's README is older than the change of Megatron's FLOPs formula: 800/13812 = 57.9 GFLOP/token counts all keys.
   measure_throughput(draft, row, kFullAttention);
   file(std::move(draft), row, reading);

@@ -125,11 +125,19 @@ struct RuleSet {
   Bytes grad_bucket = Bytes(256e6);     // of a collective that reduces gradients; at least grad_bucket_per_rank a rank
   Bytes grad_bucket_per_rank;           // Megatron: 1 M elements, so that a bucket outlasts its ring's latency
   bool buckets_on_every_stage = false;  // Megatron cuts the gradients of the first stage's first chunk only
+  bool buckets_of_whole_tensors = false;  // PyTorch DDP closes a bucket with the tensor that fills it: a larger one stands alone
+  bool separate_projections = false;      // q, k and v, gate and up are products of their own, their input gradients added up
   TpOverlap tp_overlap = TpOverlap::kUserBuffers;
   bool tp_backward_async = true;                    // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
+  bool tp_regathers_inputs = true;                  // else gathered inputs are kept, or gathered by what is recomputed
+  bool tp_copies_sequence = false;                  // collectives cut the first dimension: whole sequences are copied around them
   double pp_exposed_share = 0.7;                    // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
   bool fp8_param_gather = false;                    // primary weights are FP8 (no BF16 copy) and gathered in one byte
   double accumulation_traffic_per_parameter = 0.0;  // bytes of a separate pass that adds each micro-batch's gradients; 0: fused
+  double zero3_copy_bytes = 0.0;                    // per parameter and micro-batch: copies around gathers and reductions
+  bool zero3_waits = false;                         // each tensor is gathered and reduced by itself, with nothing beside it
+  double shard_host_operations = 0.0;  // per tensor and rank of a gather (zero3: a reduction too), one host launch each
+  bool recompute_ends_early = false;   // with the last tensor that backward needs: not a layer's last scatter
 
   // Legality.
   std::vector<LayoutKind> layout_kinds = {LayoutKind::kEven, LayoutKind::kEmbeddingAndLossAsLayers, LayoutKind::kFirstLast,

@@ -90,11 +90,12 @@ void offload_activations(const MeasuredRun& run, const Recipe& recipe, StageMemo
   memory.device -= away * slack;
 }
 
-/// What a measured floor and latency per layer and micro-batch add to a step: to the busiest stage in every micro-batch, and to
-/// the other stages' work once while the pipeline fills. Forward and backward have floors of their own, for a host that is late
-/// in forward does not catch up by a backward that waits for the GPU: backward holds two thirds of the products, three quarters
-/// with full recompute.
-double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, const ResolvedLayout& layout) {
+/// What a measured floor and latency per layer and micro-batch add to a step: to the busiest stage's layers in every micro-batch
+/// (where the host waits between them and the ends, beside those), and to the other stages' work once while the pipeline fills.
+/// Forward and backward have floors of their own, for a host that is late in forward does not catch up by a backward that waits
+/// for the GPU: backward holds two thirds of the products, three quarters with full recompute.
+double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, const ResolvedLayout& layout,
+                           const LayerCost& ends) {
   const double latency = run.layer_latency.value();
   if (run.forward_floor.value() + run.backward_floor.value() + latency <= 0) return 0;
   const Recipe& recipe = candidate.recipe;
@@ -110,7 +111,13 @@ double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, c
   };
   const TimeBreakdown& time = candidate.time;
   const double busy = (time.compute + time.exposed_cp + time.exposed_tp + time.launch).value();
-  return added(most * micro_batches, busy) + added((all - most) / recipe.vpp, time.bubble.value());
+  double beside = 0.0;
+  if (run.ends_wait_for_host && layout.layers_of_stage.back() >= most) {  // else the last stage is not the busiest one
+    beside = (ends.head_forward.total() + ends.head_backward.total()).value();
+    if (recipe.pp == 1) beside += ends.embedding.total().value();
+  }
+  return added(most * micro_batches, std::max(0.0, busy - beside * micro_batches)) +
+         added((all - most) / recipe.vpp, time.bubble.value());
 }
 
 bool is_printed(const MeasuredRun& run, std::string_view field) {
@@ -127,7 +134,7 @@ constexpr double kReservedBelow = 0.10, kReservedAbove = 0.25;
 
 /// A layout that a source does not print is searched; its authors may have run another. Relative standard deviation of such
 /// runs: root mean square of the logarithmic errors of NeMo's eight runs without CP on lines of even number.
-constexpr double kSearchedLayoutSigma = 0.28;
+constexpr double kSearchedLayoutSigma = 0.22;
 
 Predicted step_with_stall(const Candidate& candidate, double stall, bool layout_searched) {
   const double step = candidate.time.step().value();
@@ -162,7 +169,10 @@ std::string_view objection(const MeasuredRun& run, const LegalityCase& at, bool 
   if (first_violation(at) < 0) return {};
   for (const LegalityRule& rule : legality_rules()) {
     if (rule.holds(at)) continue;
-    if ((rule.id == "tp_in_domain" || rule.id == "axis_offered") && is_printed(run, "tp")) continue;  // whatever else is searched
+    // Whatever else is searched. Not even of a search for tp itself: authors who could not cut the sequence otherwise went beyond
+    // a node.
+    if (rule.id == "tp_in_domain") continue;
+    if (rule.id == "axis_offered" && is_printed(run, "tp")) continue;
     if (searched || binds_measured_runs(rule.id)) return rule.id;
   }
   return {};
@@ -248,7 +258,7 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
       prediction.candidate.verdict =
           judge(prediction.candidate.memory, scenario.cluster.gpu, scenario.requirements.memory_margin_share);
     }
-    const double more = seconds_below_floor(run, prediction.candidate, *layout) + run.extra_seconds;
+    const double more = seconds_below_floor(run, prediction.candidate, *layout, end_costs(context, recipe)) + run.extra_seconds;
     prediction.step_seconds = step_with_stall(prediction.candidate, more, !is_printed(run, "tp"));
     if (!best || better(prediction, *best)) best = std::move(prediction);
   }

@@ -175,7 +175,8 @@ void DataParallel::after_backward(std::int32_t stage, const Place& at, std::int3
 }
 
 void DataParallel::after_chunk(std::int32_t stage, const Place& at, std::int32_t micro_batches) {
-  if (const engine::Picoseconds add = engine::to_picoseconds(accumulation_time(context_, chunk_parameters(stage, at.chunk)));
+  if (const engine::Picoseconds add =
+          engine::to_picoseconds(accumulation_time(context_, recipe_, chunk_parameters(stage, at.chunk)));
       add > 0) {
     const engine::TagId tag = writer_.tag("accumulate gradients", Work::kElementwise, at);
     for (const std::int32_t rank : layers_.stage_ranks(stage)) writer_.kernel(rank, LaneKind::kCompute, tag, add, 1, at);

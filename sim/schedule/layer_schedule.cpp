@@ -144,14 +144,16 @@ void LayerSchedule::attention(std::int32_t stage, const Place& at, bool forward)
   }
 }
 
-void LayerSchedule::forward(std::int32_t stage, const Place& at) {
+void LayerSchedule::forward(std::int32_t stage, const Place& at, bool again) {
   const HalfTimes& a = times_.attention;
   const HalfTimes& m = times_.mlp;
+  const bool early = again && context_.rules.recompute_ends_early;
+  const Kernel last = early && context_.rules.fused_elementwise ? 0 : m.row;
   if (recipe_.tp <= 1) {
     each_kernel(stage, writer_.tag("norm, qkv, rope", Work::kGemm, at), a.norm + a.column + a.middle,
                 LaunchCounts::kNormAttention + LaunchCounts::kColumn + LaunchCounts::kRope, at);
     attention(stage, at, true);
-    each_kernel(stage, writer_.tag("projection, norm, mlp", Work::kGemm, at), a.row + m.norm + m.column + m.middle + m.row,
+    each_kernel(stage, writer_.tag("projection, norm, mlp", Work::kGemm, at), a.row + m.norm + m.column + m.middle + last,
                 LaunchCounts::kRowAttention + LaunchCounts::kNormMlp + LaunchCounts::kColumn + LaunchCounts::kActivation +
                     LaunchCounts::kRowMlp,
                 at);
@@ -165,7 +167,8 @@ void LayerSchedule::forward(std::int32_t stage, const Place& at) {
   each_kernel(stage, writer_.tag("norm", Work::kElementwise, at), m.norm, LaunchCounts::kNormMlp, at);
   gathered_product(stage, "mlp in", m.column, LaunchCounts::kColumn, at);
   each_kernel(stage, writer_.tag("activation", Work::kElementwise, at), m.middle, LaunchCounts::kActivation, at);
-  scattered_product(stage, "mlp out", m.row, LaunchCounts::kRowMlp, at);
+  if (!early) return scattered_product(stage, "mlp out", m.row, LaunchCounts::kRowMlp, at);
+  if (last > 0) each_kernel(stage, writer_.tag("mlp out", Work::kGemm, at), last, LaunchCounts::kRowMlp, at);
 }
 
 void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, bool attention_half, const Place& at) {
@@ -173,7 +176,7 @@ void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, boo
     each_kernel(stage, writer_.tag(name, Work::kGemm, at), time, LaunchCounts::kGradient, at);
   };
   const bool split = recipe_.sequence_parallel;
-  const bool async = context_.rules.tp_backward_async || overlap_tp_ != TpOverlap::kNone;
+  const bool async = context_.rules.tp_backward_async;
   if (overlap_tp_ != TpOverlap::kNone) {
     gathered_product(stage, "row input gradient", half.row_input_gradient, LaunchCounts::kGradient, at);
   } else {
@@ -193,7 +196,9 @@ void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, boo
     if (whole) gemm("column weight gradient", half.column_weight_gradient);
     gate_groups(stage, reduce);
   } else {
-    const std::vector<ActivityId> gather = posted_collectives(stage, CollectiveKind::kAllGather, "gather x", tp_.gather, at);
+    std::vector<ActivityId> gather;
+    if (context_.rules.tp_regathers_inputs)
+      gather = posted_collectives(stage, CollectiveKind::kAllGather, "gather x", tp_.gather, at);
     if (!async) gate_groups(stage, gather);
     gemm("column input gradient", half.column_input_gradient);
     const std::vector<ActivityId> scatter =
@@ -209,7 +214,7 @@ void LayerSchedule::backward(std::int32_t stage, const Place& at, Repeated repea
   const HalfTimes& a = times_.attention;
   const HalfTimes& m = times_.mlp;
   if (repeated.rest >= 1.0 && repeated.attention >= 1.0) {
-    forward(stage, at);
+    forward(stage, at, true);
   } else {
     if (repeated.rest > 0.0) {
       const Kernel rest = a.norm + a.column + a.middle + a.row + m.norm + m.column + m.middle + m.row;

@@ -29,7 +29,8 @@ class LayerSchedule {
   LayerSchedule(const ScreenContext& context, const Recipe& recipe, const OperatorTimes& times, Writer& writer);
 
   /// Layer at.layer of stage `stage` on every simulated replica and lane.
-  void forward(std::int32_t stage, const Place& at);
+  /// `again`: recomputed in backward, where some frameworks end early.
+  void forward(std::int32_t stage, const Place& at, bool again = false);
   /// `repeated`: what recompute runs again first, as shares of this layer. Of a split backward (ZB-H1) gradients of inputs only:
   /// nothing then passes under products for gradients of weights.
   void backward(std::int32_t stage, const Place& at, Repeated repeated);

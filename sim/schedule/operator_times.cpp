@@ -38,13 +38,13 @@ OperatorTimes operator_times(const ScreenContext& context, const Recipe& recipe)
   const operators::RankShape shape = operators::rank_shape(context, recipe);
   const auto linears = operators::layer_linears(context, recipe, shape);
   const auto product = [&](const operators::Linear& linear) {
-    return to_picoseconds(operators::linear_forward(context, shape, linear.n, linear.k, shape.math).time);
+    return to_picoseconds(operators::linear_forward(context, shape, linear).time);
   };
   const auto input_gradient = [&](const operators::Linear& linear) {
-    return to_picoseconds(operators::linear_input_gradient(context, shape, linear.n, linear.k, shape.math).time);
+    return to_picoseconds(operators::linear_input_gradient(context, shape, linear).time);
   };
   const auto weight_gradient = [&](const operators::Linear& linear) {
-    return to_picoseconds(operators::linear_weight_gradient(context, shape, linear.n, linear.k, shape.math).time);
+    return to_picoseconds(operators::linear_weight_gradient(context, shape, linear).time);
   };
   const Seconds forward = operators::elementwise(context, recipe, shape, false).time;
   const Seconds backward = operators::elementwise(context, recipe, shape, true).time;

@@ -8,6 +8,7 @@
 #include "model/transformer/flops.h"
 #include "model/transformer/parameters.h"
 #include "sim/screen/composition.h"
+#include "sim/screen/gradient_units.h"
 #include "sim/screen/layer_cost.h"
 #include "sim/screen/pipeline_time.h"
 #include "sim/screen/real_tokens.h"
@@ -114,8 +115,10 @@ double zero_bubble(const Recipe& recipe, const std::vector<StageCost>& stages, d
 
 /// Collectives in which a stage reduces its gradients: buckets, but with a pipeline one per chunk where stages beyond the first
 /// do not cut theirs, for the slowest stage sets the pace.
-double gradient_buckets(const ScreenContext& context, const Recipe& recipe, const DpTraffic& traffic) {
+double gradient_buckets(const ScreenContext& context, const Recipe& recipe, const DpTraffic& traffic, double parameters,
+                        double layers) {
   if (recipe.pp > 1 && !context.rules.buckets_on_every_stage) return recipe.vpp;
+  if (context.rules.buckets_of_whole_tensors) return whole_tensor_buckets(context, recipe, parameters, layers);
   return std::max(1.0, std::round(traffic.reduce_scatter / gradient_bucket(context.rules, traffic.data_ranks())));
 }
 
@@ -138,7 +141,8 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
   const GroupNetwork& net = context.network.at(shapes.dp);
   const bool sharded = traffic.gathers_per_micro_batch > 0;
   // Every bucket is a collective of its own and pays the steps of its ring.
-  const double buckets = sharded ? std::max(1.0, stage.layers) : gradient_buckets(context, recipe, traffic);
+  const double buckets =
+      sharded ? std::max(1.0, stage.layers) : gradient_buckets(context, recipe, traffic, parameters, stage.layers);
   const double gathers = sharded || recipe.overlap_param_gather ? buckets : recipe.vpp;
   const auto time_over = [&](const GroupNetwork& group, std::int64_t ranks, CollectiveKind kind, Bytes bytes, double calls) {
     if (bytes.value() <= 0.0 || ranks <= 1) return 0.0;
@@ -161,6 +165,14 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
   const double gather = time(CollectiveKind::kAllGather, traffic.all_gather, gathers);
   const double forward = stage.forward.total().value();
   const double backward = stage.backward.total().value();
+  if (sharded && context.rules.zero3_waits) {
+    // Tensor by tensor, each alone on the machine; what is recomputed is gathered once more.
+    const double tensors = std::max(1.0, stage.layers * matrices_per_layer(context, recipe));
+    const double times = recipe.recompute.kind == RecomputeKind::kFull ? 3.0 : 2.0;
+    const double host = host_time_of_slices(context, traffic.ranks, tensors).value();
+    const double gathered = time(CollectiveKind::kAllGather, traffic.all_gather, tensors) + host;
+    return (times * gathered + time(CollectiveKind::kReduceScatter, traffic.reduce_scatter, tensors) + host) * micro_batches;
+  }
   if (sharded) {
     // Fully sharded: every micro-batch gathers parameters for forward and for backward and scatters gradients, one layer
     // ahead of the compute. What exceeds the phase's own compute is exposed, and the first gather of each phase always.
@@ -173,19 +185,26 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
         std::max(0.0, gather - forward) + std::max(0.0, in_backward - backward) + (2.0 * gather + reduce) / units;
     return per_micro_batch * micro_batches;
   }
+  // ZeRO-1 over slices of every tensor: after the update each rank's piece of each is copied back by itself.
+  const double sliced = traffic.all_reduce || context.rules.shard_host_operations <= 0.0
+                            ? 0.0
+                            : host_time_of_slices(context, traffic.ranks,
+                                                  stage.layers * (matrices_per_layer(context, recipe) +
+                                                                  static_cast<double>(context.model.norms_per_layer)))
+                                  .value();
   if (context.rules.dp_exposed_share <= 0.0) {
     const auto exposed = [&](double all, double calls, double pass, bool overlapped) {
       return overlapped ? exposed_by_schedule(recipe, all, calls, pass, micro_batches) : all;
     };
     return exposed(reduce, buckets, backward, recipe.overlap_grad_reduce) +
-           exposed(gather, gathers, forward, recipe.overlap_param_gather);
+           exposed(gather, gathers, forward, recipe.overlap_param_gather) + sliced;
   }
   // Overlapped: the reduction may hide behind the last micro-batch's backward, the gather behind the first one's forward; a
   // measured share stays exposed (late buckets, contention), the rest only as far as there is compute to hide behind.
   const double share = context.rules.dp_exposed_share;
   const double reduce_exposed = recipe.overlap_grad_reduce ? std::max(share * reduce, reduce - backward) : reduce;
   const double gather_exposed = recipe.overlap_param_gather ? std::max(share * gather, gather - forward) : gather;
-  return reduce_exposed + gather_exposed;
+  return reduce_exposed + gather_exposed + sliced;
 }
 
 /// Pipeline messages on the critical path per step.
@@ -236,8 +255,9 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
     const double layers = layout.layers_of_stage[static_cast<std::size_t>(p)];
     StageCost stage =
         stage_cost(recipe, context.rules, layer, layers, windowed.of_stage[static_cast<std::size_t>(p)], first, last);
-    if (context.rules.accumulation_traffic_per_parameter > 0.0) {
-      stage.backward.compute += accumulation_time(context, parameters_on_stage(context, recipe, count, layers, first, last));
+    if (context.rules.accumulation_traffic_per_parameter + context.rules.zero3_copy_bytes > 0.0) {
+      stage.backward.compute +=
+          accumulation_time(context, recipe, parameters_on_stage(context, recipe, count, layers, first, last));
     }
     const double total = (stage.forward.total() + stage.backward.total()).value();
     repeated.attention += stage.repeated.attention;

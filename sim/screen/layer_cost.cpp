@@ -59,8 +59,9 @@ namespace {
 /// Exposed part of one layer's tensor-parallel collectives, and what kernels lose that run beside the hidden part.
 struct TpExposure {
   double forward = 0, backward = 0;
-  double split = 0;  // of a backward for gradients of inputs alone
-  double sigma = 0;  // relative, of the collectives
+  double split = 0;         // of a backward for gradients of inputs alone
+  double last_scatter = 0;  // of forward: that of the MLP's output
+  double sigma = 0;         // relative, of the collectives
 };
 
 /// Fully exposed without overlap, except that backward re-gathers of saved inputs run under the input-gradient product and
@@ -98,25 +99,39 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
   const double gathers = traffic.forward_gathers * gather;
   const double scatters = traffic.forward_scatters * scatter;
   if (overlap) {
-    exposed.forward =
-        beside(gathers + scatters, std::max(0.0, gathers - covered * gemm_forward / 2.0) +
-                                       (own_shard ? scatters : std::max(scatters / 4.0, scatters - gemm_forward / 2.0)));
+    const double waited = own_shard ? scatters : std::max(scatters / 4.0, scatters - gemm_forward / 2.0);
+    exposed.forward = beside(gathers + scatters, std::max(0.0, gathers - covered * gemm_forward / 2.0) + waited);
+    exposed.last_scatter = beside(scatters, waited) / 2.0;
   } else {
     exposed.forward = gathers + scatters;
+    exposed.last_scatter = scatters / 2.0;
   }
   // Where gradients of weights come later nothing passes under the scatters, and the re-gathers under the column products alone.
-  const double again = (traffic.backward_gathers - 2) * gather;
+  const double regathers = context.rules.tp_regathers_inputs ? traffic.backward_gathers - 2 : 0;
+  const double again = regathers * gather;
   const double under = context.rules.tp_backward_async ? beside(again, std::max(0.0, again - gemm_backward / 4.0)) : again;
   exposed.split = 2.0 * gather + under + traffic.backward_scatters * scatter;
   // Backward: 2 gathers of output gradients (before the products), 2 re-gathers of inputs, 2 scatters of input gradients.
   const double output_gathers = 2.0 * gather;
-  const double background = (traffic.backward_gathers - 2) * gather + traffic.backward_scatters * scatter;
+  const double background = again + traffic.backward_scatters * scatter;
   exposed.backward =
       overlap ? beside(output_gathers, std::max(0.0, output_gathers - covered * gemm_backward / 4.0)) : output_gathers;
-  exposed.backward += context.rules.tp_backward_async || overlap
-                          ? beside(background, std::max(0.0, background - gemm_backward / 2.0))
-                          : background;
+  exposed.backward +=
+      context.rules.tp_backward_async ? beside(background, std::max(0.0, background - gemm_backward / 2.0)) : background;
   return exposed;
+}
+
+/// What a full recompute does of a layer's forward beside attention. Where it ends early the last scatter does not run again, and
+/// in a compiled block nothing else behind the last tensor that backward needs: not the last product either.
+Cost repeated_rest(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, Cost rest, double last_scatter) {
+  const bool whole_layers = recipe.recompute.kind == RecomputeKind::kFull || recipe.recompute.kind == RecomputeKind::kBlock;
+  if (!context.rules.recompute_ends_early || !whole_layers) return rest;
+  rest.tp -= Seconds(last_scatter);
+  rest.compute -= operators::last_scatter_copy(context, recipe, shape);
+  if (context.rules.fused_elementwise) {
+    rest.compute -= operators::linear_forward(context, shape, operators::layer_linears(context, recipe, shape).back()).time;
+  }
+  return rest;
 }
 
 /// Host time that kernels do not cover: eager frameworks launch one kernel after the other from one thread.
@@ -174,9 +189,9 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
   const RankShape shape = operators::rank_shape(context, recipe);
   LayerPasses common;
   for (const operators::Linear& linear : operators::layer_linears(context, recipe, shape)) {
-    add(common.forward, layer.gemm_in_range, operators::linear_forward(context, shape, linear.n, linear.k, shape.math));
-    add(common.backward, layer.gemm_in_range, operators::linear_backward(context, shape, linear.n, linear.k, shape.math));
-    add(layer.weights, layer.gemm_in_range, operators::linear_weight_gradient(context, shape, linear.n, linear.k, shape.math));
+    add(common.forward, layer.gemm_in_range, operators::linear_forward(context, shape, linear));
+    add(common.backward, layer.gemm_in_range, operators::linear_backward(context, shape, linear));
+    add(layer.weights, layer.gemm_in_range, operators::linear_weight_gradient(context, shape, linear));
   }
   const TpExposure tp = tp_exposure(context, recipe, common.forward.compute.value(), common.backward.compute.value());
   common.forward.tp = Seconds(tp.forward);
@@ -196,7 +211,8 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
     Cost attention_backward;
     CpExposure exposure;
     operators::add_attention(context, recipe, steps, passes.attention_forward, attention_backward, exposure);
-    passes.rest_forward = passes.forward = common.forward;
+    passes.forward = common.forward;
+    passes.rest_forward = repeated_rest(context, recipe, shape, common.forward, tp.last_scatter);
     passes.backward = common.backward;
     passes.forward += passes.attention_forward;
     passes.backward += attention_backward;

@@ -60,6 +60,8 @@ AttentionLibrary library_of(AttentionBackend backend) {
   return AttentionLibrary::kCudnn;
 }
 
+bool is_sixteen_bit(Precision precision) { return precision == Precision::kBf16 || precision == Precision::kFp16; }
+
 std::int64_t whole(double value) { return std::max<std::int64_t>(1, std::llround(value)); }
 
 Rated scaled(Rated rated, double factor) {
@@ -144,20 +146,92 @@ Rated linear_weight_gradient(const ScreenContext& context, const RankShape& shap
   return rated;
 }
 
+namespace {
+
+Rated both(Rated sum, const Rated& more) {
+  sum.time += more.time;
+  sum.in_range = sum.in_range && more.in_range;
+  sum.relative_sigma = std::max(sum.relative_sigma, more.relative_sigma);
+  return sum;
+}
+
+/// The sum over a linear's parts of `one(n)`, or one(n) of the whole.
+template <class One>
+Rated over_parts(const Linear& linear, const One& one) {
+  if (linear.parts[0] <= 0.0) return one(linear.n);
+  Rated sum = one(linear.parts[0]);
+  for (std::size_t i = 1; i < linear.parts.size(); ++i) {
+    if (linear.parts[i] > 0.0) sum = both(sum, one(linear.parts[i]));
+  }
+  return sum;
+}
+
+/// The sum over a linear's pieces of `one(shape)` with as many tokens, or one(shape) of all.
+template <class One>
+Rated over_pieces(const RankShape& shape, const Linear& linear, bool cut, const One& one) {
+  if (!cut || linear.pieces[0] >= 1.0) return one(shape);
+  RankShape piece = shape;
+  piece.tokens = shape.tokens * linear.pieces[0];
+  Rated sum = one(piece);
+  for (std::size_t i = 1; i < linear.pieces.size(); ++i) {
+    if (linear.pieces[i] <= 0.0) continue;
+    piece.tokens = shape.tokens * linear.pieces[i];
+    sum = both(sum, one(piece));
+  }
+  return sum;
+}
+
+}  // namespace
+
 Rated linear_backward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math) {
-  Rated both = linear_input_gradient(context, shape, n, k, math);
-  const Rated weight = linear_weight_gradient(context, shape, n, k, math);
-  both.time += weight.time;
-  both.in_range = both.in_range && weight.in_range;
-  both.relative_sigma = std::max(both.relative_sigma, weight.relative_sigma);
-  return both;
+  return both(linear_input_gradient(context, shape, n, k, math), linear_weight_gradient(context, shape, n, k, math));
+}
+
+Rated linear_forward(const ScreenContext& context, const RankShape& shape, const Linear& linear) {
+  return over_pieces(shape, linear, linear.column, [&](const RankShape& piece) {
+    return over_parts(linear, [&](double n) { return linear_forward(context, piece, n, linear.k, shape.math); });
+  });
+}
+
+Rated linear_input_gradient(const ScreenContext& context, const RankShape& shape, const Linear& linear) {
+  Rated sum = over_pieces(shape, linear, !linear.column, [&](const RankShape& piece) {
+    return over_parts(linear, [&](double n) { return linear_input_gradient(context, piece, n, linear.k, shape.math); });
+  });
+  const auto parts = static_cast<double>(std::count_if(linear.parts.begin(), linear.parts.end(), [](double n) { return n > 0; }));
+  if (parts < 2.0) return sum;
+  // Added up two by two, each sum read and written, or in one kernel where a compiler fuses them.
+  const double tensors = context.rules.fused_elementwise ? parts + 1.0 : 3.0 * (parts - 1.0);
+  sum.time += memory_time(context.rates, Bytes(2.0 * tensors * shape.tokens * linear.k), 1).time;
+  return sum;
+}
+
+Rated linear_weight_gradient(const ScreenContext& context, const RankShape& shape, const Linear& linear) {
+  return over_parts(linear, [&](double n) { return linear_weight_gradient(context, shape, n, linear.k, shape.math); });
+}
+
+Rated linear_backward(const ScreenContext& context, const RankShape& shape, const Linear& linear) {
+  return both(linear_input_gradient(context, shape, linear), linear_weight_gradient(context, shape, linear));
 }
 
 std::array<Linear, 4> layer_linears(const ScreenContext& context, const Recipe& recipe, const RankShape& shape) {
   const Architecture& model = context.model;
   const double h = static_cast<double>(model.hidden), d = static_cast<double>(model.head_dim);
   const double f = static_cast<double>(model.ffn_hidden) / recipe.tp;
-  return {{{(shape.heads + 2.0 * shape.kv_heads) * d, h}, {h, shape.heads * d}, {model.gated() ? 2.0 * f : f, h}, {h, f}}};
+  const std::array<double, 3> whole{1.0, 0.0, 0.0};
+  std::array<Linear, 4> linears{{{(shape.heads + 2.0 * shape.kv_heads) * d, h, {}, whole, true},
+                                 {h, shape.heads * d, {}, whole, false},
+                                 {model.gated() ? 2.0 * f : f, h, {}, whole, true},
+                                 {h, f, {}, whole, false}}};
+  if (recipe.overlap_tp && recipe.tp > 1 && recipe.sequence_parallel && context.rules.tp_overlap == TpOverlap::kOwnShard) {
+    // A rank in the middle of the group, which the others wait for: some shards lie before its own, the rest behind.
+    const double others = recipe.tp - 1.0, before = std::floor(others / 2.0);
+    for (Linear& linear : linears) linear.pieces = {1.0 / recipe.tp, (others - before) / recipe.tp, before / recipe.tp};
+  }
+  if (context.rules.separate_projections) {
+    linears[0].parts = {shape.heads * d, shape.kv_heads * d, shape.kv_heads * d};
+    if (model.gated()) linears[2].parts = {f, f, 0.0};
+  }
+  return linears;
 }
 
 namespace {
@@ -166,6 +240,22 @@ namespace {
 struct ElementwiseBytes {
   double residual = 0, rope = 0, activation = 0, cast = 0;
 };
+
+/// Copies around the gathers and scatters of the sequence in a pass, bytes per token: PyTorch's collectives join and cut the
+/// first dimension, the sequence is the second, so what a gather brings and what a scatter takes is cut into the ranks' pieces
+/// and joined anew, read and written once. Asynchronous tensor parallelism gathers into place; its scatter adds up the pieces,
+/// which reads them once, in forward; in backward the sum of several input gradients stands between product and scatter, which
+/// stays an ordinary one (torch/_inductor/fx_passes/micro_pipeline_tp.py).
+struct SequenceCopies {
+  double gather = 0, scatter = 0;  // one of each; two of both are in a pass
+};
+
+SequenceCopies sequence_copies(const ScreenContext& context, const Recipe& recipe, bool backward) {
+  if (!context.rules.tp_copies_sequence || recipe.tp <= 1 || !recipe.sequence_parallel) return {};
+  const double h = static_cast<double>(context.model.hidden);
+  const double gathered = is_sixteen_bit(recipe.precision) ? 2.0 : 1.0;
+  return {recipe.overlap_tp ? 0.0 : 2.0 * gathered * h, recipe.overlap_tp && !backward ? 2.0 * h : 4.0 * h};
+}
 
 ElementwiseBytes elementwise_bytes(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward) {
   const Architecture& model = context.model;
@@ -185,6 +275,8 @@ ElementwiseBytes elementwise_bytes(const ScreenContext& context, const Recipe& r
   bytes.rope = per_element * rules.rope_traffic_factor * 2.0 * (shape.heads + shape.kv_heads) * d;
   bytes.residual = per_element * rules.residual_traffic_factor * (backward ? 12.0 : 10.0) * h / shape.split *
                    (static_cast<double>(model.norms_per_layer) / 2.0);
+  const SequenceCopies copies = sequence_copies(context, recipe, backward);
+  bytes.residual += 2.0 * (copies.gather + copies.scatter);
   bytes.activation = per_element * rules.activation_traffic_factor * (backward ? 2.0 * f_in + f : f_in + f) / recipe.tp;
   const double cast = cast_bytes_per_element(recipe.precision);
   if (cast > 0.0) {
@@ -196,6 +288,11 @@ ElementwiseBytes elementwise_bytes(const ScreenContext& context, const Recipe& r
 }
 
 }  // namespace
+
+Seconds last_scatter_copy(const ScreenContext& context, const Recipe& recipe, const RankShape& shape) {
+  const double bytes = sequence_copies(context, recipe, false).scatter * shape.tokens;
+  return bytes > 0.0 ? memory_time(context.rates, Bytes(bytes), 0).time : Seconds();
+}
 
 Rated elementwise(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward) {
   const ElementwiseBytes bytes = elementwise_bytes(context, recipe, shape, backward);

@@ -23,9 +23,15 @@ struct RankShape {
 /// Adds a rated time to a cost's compute, `count` times; clears `in_range` (of the surface it came from) when it lay outside.
 void add(Cost& cost, bool& in_range, const Rated& rated, double count = 1.0);
 
-/// One linear of a layer on this rank: C(T, n) = A(T, k) B(k, n), in the order QKV, projection, MLP in, MLP out.
+/// One linear of a layer on this rank: C(T, n) = A(T, k) B(k, n), in the order QKV, projection, MLP in, MLP out. Where a
+/// framework keeps its parts (q, k, v; gate, up) as products of their own, `parts` are their n; all 0 where it is one product.
+/// `pieces` are the shares of the rows that the product behind a gather (forward of QKV and MLP in, input gradient of the others)
+/// takes at a time: its own shard while the others' arrive, then those before and those behind it; one where nothing is cut.
 struct Linear {
   double n = 0, k = 0;
+  std::array<double, 3> parts{};
+  std::array<double, 3> pieces{1.0, 0.0, 0.0};
+  bool column = false;  // QKV, MLP in
 };
 [[nodiscard]] std::array<Linear, 4> layer_linears(const ScreenContext& context, const Recipe& recipe, const RankShape& shape);
 
@@ -37,6 +43,11 @@ struct Linear {
 [[nodiscard]] Rated linear_weight_gradient(const ScreenContext& context, const RankShape& shape, double n, double k,
                                            MathKind math);
 [[nodiscard]] Rated linear_backward(const ScreenContext& context, const RankShape& shape, double n, double k, MathKind math);
+/// The same of a layer's linear, part by part; input gradients of the parts are added up in passes over memory.
+[[nodiscard]] Rated linear_forward(const ScreenContext& context, const RankShape& shape, const Linear& linear);
+[[nodiscard]] Rated linear_input_gradient(const ScreenContext& context, const RankShape& shape, const Linear& linear);
+[[nodiscard]] Rated linear_weight_gradient(const ScreenContext& context, const RankShape& shape, const Linear& linear);
+[[nodiscard]] Rated linear_backward(const ScreenContext& context, const RankShape& shape, const Linear& linear);
 
 /// Where a layer's element-wise traffic belongs, as shares of it: one half of norms and residual additions goes with attention,
 /// the other with the MLP; casts go with the norms.
@@ -45,6 +56,9 @@ struct ElementwiseShares {
 };
 [[nodiscard]] ElementwiseShares elementwise_shares(const ScreenContext& context, const Recipe& recipe, const RankShape& shape,
                                                    bool backward);
+
+/// Of that, in forward, the copy of what the last scatter takes.
+[[nodiscard]] Seconds last_scatter_copy(const ScreenContext& context, const Recipe& recipe, const RankShape& shape);
 
 /// Norms, residuals, RoPE, activation function, casts of FP8 recipes: forward and backward share of a layer's traffic.
 [[nodiscard]] Rated elementwise(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward);

@@ -45,8 +45,11 @@ double parameters_on_stage(const ScreenContext& context, const Recipe& recipe, c
   return parameters;
 }
 
-Seconds accumulation_time(const ScreenContext& context, double parameters) {
-  const double bytes = context.rules.accumulation_traffic_per_parameter * parameters;
+Seconds accumulation_time(const ScreenContext& context, const Recipe& recipe, double parameters) {
+  const bool sharded = recipe.state_sharding == StateSharding::kZero3 && recipe.dp * recipe.cp > 1;
+  const double per_parameter =
+      context.rules.accumulation_traffic_per_parameter + (sharded ? context.rules.zero3_copy_bytes : 0.0);
+  const double bytes = per_parameter * parameters;
   return bytes > 0.0 ? memory_time(context.rates, Bytes(bytes), 1).time : Seconds();
 }
 

@@ -29,7 +29,7 @@ struct Repeated {
                                          double layers, bool first, bool last);
 
 /// The separate pass that adds one micro-batch's gradients, where the framework has one.
-[[nodiscard]] Seconds accumulation_time(const ScreenContext& context, double parameters);
+[[nodiscard]] Seconds accumulation_time(const ScreenContext& context, const Recipe& recipe, double parameters);
 
 /// Adam over this rank's shard: gradient, master weight and two moments read; master, moments and the bf16 weight written; one
 /// more pass over the gradients for the clipping norm: 30 + 4 bytes per parameter of the shard.

@@ -248,6 +248,65 @@ TEST(PublishedKwai, WholeJobThroughputAndOffload) {
   EXPECT_EQ(table.runs[0].scenario.base.cp_comm, CpComm::kAllGather);
 }
 
+TEST(PublishedMegatron, DeepSpeedOf2021GathersTensorByTensorInSixteenBits) {
+  const auto columns = training_columns({"aggregate_pflops", "model_parallel_size", "peak_pct", "training_days"});
+  const Cells row = {{"source", "Narayanan et al. 2021"},
+                     {"gpu", "A100"},
+                     {"nodes_or_gpus", "64"},
+                     {"framework", "DeepSpeed"},
+                     {"model", "GPT 1B"},
+                     {"layers", "16"},
+                     {"hidden", "2048"},
+                     {"heads", "16"},
+                     {"vocab", "51200"},
+                     {"seq_len", "2048"},
+                     {"micro_batch", "1"},
+                     {"global_batch", "64"},
+                     {"dp", "64"},
+                     {"sharding", "ZeRO-3"},
+                     {"precision", "FP16"},
+                     {"recompute", "full"},
+                     {"tflops_per_gpu", "100"}};
+  const MeasuredTable table = read_rows(columns, {row});
+  ASSERT_EQ(table.runs.size(), 1u) << table.skipped.at(0).reason;
+  const MeasuredRun& run = table.runs[0];
+  EXPECT_EQ(run.scenario.base.state_sharding, StateSharding::kZero3);
+  EXPECT_EQ(run.scenario.training.grad_dtype, GradDtype::kBf16);
+  ASSERT_NE(run.rules, nullptr);
+  EXPECT_TRUE(run.rules->zero3_waits);
+  EXPECT_EQ(run.rules->attention_backend_ampere, AttentionBackend::kUnfused);
+}
+
+TEST(PublishedMegatron, TheLlamaExampleReducesInBf16AndGathersFp8Weights) {
+  const Cells row = {{"source", "Megatron-LM examples/llama README (FP8)"},
+                     {"gpu", "H100"},
+                     {"nodes_or_gpus", "8"},
+                     {"framework", "Megatron-Core"},
+                     {"model", "Llama-3-8B"},
+                     {"layers", "32"},
+                     {"hidden", "4096"},
+                     {"ffn_hidden", "14336"},
+                     {"heads", "32"},
+                     {"kv_heads", "8"},
+                     {"vocab", "128256"},
+                     {"seq_len", "8192"},
+                     {"micro_batch", "1"},
+                     {"global_batch", "128"},
+                     {"tp", "1"},
+                     {"pp", "1"},
+                     {"vpp", "1"},
+                     {"cp", "2"},
+                     {"precision", "FP8 hybrid"},
+                     {"tokens_per_s_per_gpu", "10000"}};
+  const MeasuredTable table = read_rows(training_columns({"arch_key"}), {row});
+  ASSERT_EQ(table.runs.size(), 1u) << table.skipped.at(0).reason;
+  const MeasuredRun& run = table.runs[0];
+  EXPECT_EQ(run.scenario.base.precision, Precision::kFp8Delayed);
+  EXPECT_EQ(run.scenario.training.grad_dtype, GradDtype::kBf16);
+  ASSERT_NE(run.rules, nullptr);
+  EXPECT_TRUE(run.rules->fp8_param_gather);
+}
+
 TEST(PublishedOperators, IterationsPerSecondAreSeconds) {
   const auto columns = training_columns({"head_dim", "tokens_per_gpu", "api", "pass_", "iters_per_s"});
   const Cells ring = {{"gpu", "A100"},

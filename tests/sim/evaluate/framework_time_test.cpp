@@ -1,0 +1,238 @@
+// What a rule set's policies on time add to a measured run's prediction, each against a figure worked out here.
+#include <gtest/gtest.h>
+
+#include "model/framework/rule_set.h"
+#include "model/transformer/parameters.h"
+#include "sim/evaluate/predict_run.h"
+#include "sim/screen/operators.h"
+
+namespace cpfit {
+namespace {
+
+constexpr double kTokens = 2048, kHidden = 2048, kFfn = 8192, kLayers = 8;
+
+/// A small Llama on one node of eight, 16 sequences of 2,048 tokens; heads and KV heads 16 of 128.
+MeasuredRun small_llama(std::int32_t tp, std::int32_t dp, std::int64_t nodes = 1) {
+  MeasuredRun run;
+  Architecture& model = run.scenario.model;
+  model.layers = static_cast<std::int64_t>(kLayers);
+  model.hidden = static_cast<std::int64_t>(kHidden);
+  model.ffn_hidden = static_cast<std::int64_t>(kFfn);
+  model.heads = model.kv_heads = 16;
+  model.head_dim = 128;
+  model.vocab = 32768;
+  run.scenario.cluster = build_cluster("dgx-h100", nodes).value();
+  run.scenario.training.sequence = Tokens(static_cast<std::int64_t>(kTokens));
+  run.scenario.training.global_batch = 16;
+  run.scenario.training.vocab_divisor = 1;
+  run.scenario.base.tp = tp;
+  run.scenario.base.dp = dp;
+  run.scenario.base.sequence_parallel = tp > 1;
+  run.gpus = std::int64_t{tp} * dp;
+  return run;
+}
+
+class FrameworkTime : public ::testing::Test {
+ protected:
+  RateSet rates = RateSet::defaults();
+  Predictor predictor{rates};
+
+  template <class Change>
+  RunPrediction with(MeasuredRun run, const Change& change) {
+    RuleSet rules = find_framework("megatron-core").value();
+    rules.state_shardings.push_back(StateSharding::kZero3);
+    change(rules);
+    run.rules = std::make_shared<const RuleSet>(std::move(rules));
+    auto prediction = predict(run, predictor);
+    const auto* why = std::get_if<Unpredictable>(&prediction);
+    EXPECT_EQ(why, nullptr) << (why != nullptr ? why->reason : "");
+    return why == nullptr ? std::get<RunPrediction>(std::move(prediction)) : RunPrediction{};
+  }
+  RunPrediction plain(const MeasuredRun& run) {
+    return with(run, [](RuleSet&) {});
+  }
+  /// With the groups of the run's recipe.
+  const NetworkView& network_of(const MeasuredRun& run) {
+    const GroupShapes shapes = group_shapes(run.scenario.base);
+    NetworkView& network = predictor.network(run.scenario.cluster);
+    for (const GroupShape& shape : {shapes.tp, shapes.dp}) network.prepare(shape);
+    return network;
+  }
+  [[nodiscard]] const GpuRates& gpu(const MeasuredRun& run) const { return rates.of(run.scenario.cluster.gpu); }
+  [[nodiscard]] double passes(const MeasuredRun& run, double bytes) const {
+    return memory_time(gpu(run), Bytes(bytes), 0).time.value();
+  }
+  [[nodiscard]] double product(const MeasuredRun& run, double m, double n, double k) const {
+    const TrainingFactors factors = training_factors(gpu(run), MathKind::kBf16, AttentionLibrary::kCudnn);
+    const GemmShape shape{static_cast<std::int64_t>(m), static_cast<std::int64_t>(n), static_cast<std::int64_t>(k)};
+    return gemm_time(gpu(run), shape, MathKind::kBf16, factors.gemm_warm).time.value() * factors.gemm;
+  }
+};
+
+double compute(const RunPrediction& prediction) { return prediction.candidate.time.compute.value(); }
+double exposed_tp(const RunPrediction& prediction) { return prediction.candidate.time.exposed_tp.value(); }
+
+// Two gathers and two scatters in each pass, each read and written whole: 4 h bytes a token. Asynchronous: gathers land in place,
+// the forward's scatters add up their pieces and read them once.
+TEST_F(FrameworkTime, CollectivesAlongTheSequenceCopyIt) {
+  MeasuredRun run = small_llama(8, 1);
+  const auto copies = [](RuleSet& rules) { rules.tp_copies_sequence = true; };
+  const double micro_batches = 16, one = 4.0 * kHidden * kTokens;
+  EXPECT_NEAR(compute(with(run, copies)) - compute(plain(run)), micro_batches * kLayers * passes(run, 8 * one), 1e-9);
+  run.scenario.base.overlap_tp = true;
+  EXPECT_NEAR(compute(with(run, copies)) - compute(plain(run)), micro_batches * kLayers * passes(run, (2 * 0.5 + 2) * one), 1e-9);
+  run.scenario.base.tp = 1;
+  run.scenario.base.overlap_tp = run.scenario.base.sequence_parallel = false;
+  run.scenario.base.dp = 8;
+  EXPECT_EQ(compute(with(run, copies)), compute(plain(run)));
+}
+
+TEST_F(FrameworkTime, InputsThatAreKeptAreNotGatheredAgain) {
+  const MeasuredRun run = small_llama(8, 1);
+  const auto serial = [](RuleSet& rules) { rules.tp_backward_async = false; };
+  const auto kept = [](RuleSet& rules) { rules.tp_backward_async = rules.tp_regathers_inputs = false; };
+  const GroupNetwork& net = network_of(run).at(group_shapes(run.scenario.base).tp);
+  const Seconds gather = collective_time(gpu(run), CollectiveKind::kAllGather, net.collective_link, net.collective_rate,
+                                         net.ring.latency, 8, Bytes(2.0 * kHidden * kTokens))
+                             .time;
+  EXPECT_NEAR(exposed_tp(with(run, serial)) - exposed_tp(with(run, kept)), 16 * kLayers * 2 * gather.value(), 1e-9);
+}
+
+// q, k and v by 2048 columns each, gate and up by 8192: every product in place of the joint one, and their input gradients added
+// up by one kernel that reads all and writes the sum.
+TEST_F(FrameworkTime, SeparateProjectionsAreProductsOfTheirOwn) {
+  const MeasuredRun run = small_llama(1, 8);
+  const auto apart = [](RuleSet& rules) { rules.separate_projections = true; };
+  const auto all_three = [&](double n) {
+    return product(run, kTokens, n, kHidden) + product(run, kTokens, kHidden, n) + product(run, n, kHidden, kTokens);
+  };
+  const double sums = passes(run, 2.0 * (4 + 3) * kTokens * kHidden) + 2 * memory_time(gpu(run), Bytes(0), 1).time.value();
+  const double more = 3 * all_three(2048) - all_three(3 * 2048) + 2 * all_three(kFfn) - all_three(2 * kFfn) + sums;
+  const double micro_batches = 2;
+  EXPECT_NEAR(compute(with(run, apart)) - compute(plain(run)), micro_batches * kLayers * more, 1e-9);
+}
+
+TEST_F(FrameworkTime, RecomputeThatEndsEarlyLeavesOutTheLastProductAndScatter) {
+  MeasuredRun run = small_llama(8, 1);
+  run.scenario.base.recompute = {RecomputeKind::kFull, 0};
+  const auto early = [](RuleSet& rules) { rules.recompute_ends_early = true; };
+  const auto eager = [](RuleSet& rules) { rules.fused_elementwise = false; };
+  const auto eager_early = [](RuleSet& rules) {
+    rules.fused_elementwise = false;
+    rules.recompute_ends_early = true;
+  };
+  const GroupNetwork& net = network_of(run).at(group_shapes(run.scenario.base).tp);
+  const double scatter = collective_time(gpu(run), CollectiveKind::kReduceScatter, net.collective_link, net.collective_rate,
+                                         net.ring.latency, 8, Bytes(2.0 * kHidden * kTokens))
+                             .time.value();
+  EXPECT_NEAR(exposed_tp(plain(run)) - exposed_tp(with(run, early)), 16 * kLayers * scatter, 1e-9);
+  EXPECT_NEAR(compute(plain(run)) - compute(with(run, early)), 16 * kLayers * product(run, kTokens, kHidden, kFfn / 8), 1e-9);
+  EXPECT_EQ(compute(with(run, eager)), compute(with(run, eager_early)));
+}
+
+// FSDP2's copies around its collectives, once per parameter and micro-batch.
+TEST_F(FrameworkTime, FullyShardedParametersAreCopied) {
+  MeasuredRun run = small_llama(1, 8);
+  run.scenario.base.state_sharding = StateSharding::kZero3;
+  const auto copies = [](RuleSet& rules) { rules.zero3_copy_bytes = 14; };
+  const double parameters = static_cast<double>(count_parameters(run.scenario.model).total());
+  const double launch = memory_time(gpu(run), Bytes(0), 1).time.value();
+  EXPECT_NEAR(compute(with(run, copies)) - compute(plain(run)), 2 * (passes(run, 14 * parameters) + launch), 1e-9);
+  run.scenario.base.state_sharding = StateSharding::kZero1;
+  EXPECT_EQ(compute(with(run, copies)), compute(plain(run)));
+}
+
+// Each of 8 x 4 matrices is gathered in forward and in backward and reduced once, with 16 host launches a time; recompute gathers
+// it once more. No compute hides any of it.
+TEST_F(FrameworkTime, TensorsGatheredOneByOneWait) {
+  MeasuredRun run = small_llama(1, 16, 2);
+  run.scenario.base.state_sharding = StateSharding::kZero3;
+  const auto waits = [](RuleSet& rules) { rules.zero3_waits = true; };
+  const auto host = [](RuleSet& rules) {
+    rules.zero3_waits = true;
+    rules.shard_host_operations = 1;
+  };
+  const auto dp = [](const RunPrediction& prediction) { return prediction.candidate.time.exposed_dp.value(); };
+  const double tensors = kLayers * 4, launch = launch_cost(gpu(run), false).value();
+  EXPECT_NEAR(dp(with(run, host)) - dp(with(run, waits)), tensors * 3 * 16 * launch, 1e-9);
+  EXPECT_GT(dp(with(run, waits)), dp(plain(run)));
+  const double once = dp(with(run, waits));
+  run.scenario.base.recompute = {RecomputeKind::kFull, 0};
+  EXPECT_NEAR(dp(with(run, host)) - dp(with(run, waits)), tensors * 4 * 16 * launch, 1e-9);
+
+  const double bytes = 2.0 * static_cast<double>(count_parameters(run.scenario.model).total()) / tensors;
+  const GroupNetwork& net = network_of(run).at(group_shapes(run.scenario.base).dp);
+  const Seconds gather = collective_time(gpu(run), CollectiveKind::kAllGather, net.collective_link, net.collective_rate,
+                                         net.ring.latency, 16, Bytes(bytes), form_of_stride(net.shape.stride))
+                             .time;
+  EXPECT_NEAR(dp(with(run, waits)) - once, tensors * gather.value(), 1e-9);
+}
+
+// Over two nodes with a second of latency at each: as many seconds as buckets, times two. In fp32 a layer's matrices are, in the
+// order of backward, 67, 134, 17 and 50 MB. Buckets of 50 MB: MLP out; MLP in; projection and QKV together.
+TEST_F(FrameworkTime, BucketsHoldWholeTensors) {
+  MeasuredRun run = small_llama(1, 16, 2);
+  run.scenario.base.state_sharding = StateSharding::kNone;
+  run.scenario.base.overlap_grad_reduce = run.scenario.base.overlap_param_gather = false;
+  run.bus_rate = gb_per_s(180);
+  MeasuredRun late = run;
+  late.border_latency_all_reduce = Seconds(1.0);
+  const auto whole = [](RuleSet& rules) {
+    rules.grad_bucket = Bytes(50e6);
+    rules.grad_bucket_per_rank = Bytes(0);
+    rules.buckets_of_whole_tensors = true;
+  };
+  const double tables = 2;  // embedding and head, 268 MB each
+  EXPECT_NEAR(with(late, whole).step_seconds.value - with(run, whole).step_seconds.value, 2 * (kLayers * 3 + tables), 1e-6);
+  const auto cut = [](RuleSet& rules) {
+    rules.grad_bucket = Bytes(50e6);
+    rules.grad_bucket_per_rank = Bytes(0);
+  };
+  EXPECT_GT(with(late, cut).step_seconds.value, with(late, whole).step_seconds.value);
+}
+
+// ZeRO-1 whose host copies each of 16 ranks' pieces of each of 4 matrices and 2 norms of a layer by itself after the update.
+TEST_F(FrameworkTime, PiecesOfAGatherAreCopiedByTheHost) {
+  MeasuredRun run = small_llama(1, 16, 2);
+  run.scenario.base.state_sharding = StateSharding::kZero1;
+  const auto slices = [](RuleSet& rules) { rules.shard_host_operations = 0.5; };
+  const double more = 0.5 * launch_cost(gpu(run), false).value() * 16 * kLayers * (4 + 2);
+  EXPECT_NEAR(with(run, slices).step_seconds.value - plain(run).step_seconds.value, more, 1e-9);
+  run.scenario.base.state_sharding = StateSharding::kNone;
+  EXPECT_EQ(with(run, slices).step_seconds.value, plain(run).step_seconds.value);
+}
+
+// Layers far below the host's pace: the head adds nothing while the host is behind, and all of itself where it waits for the
+// head.
+TEST_F(FrameworkTime, EndsAddToALateHostOnlyWhereItWaits) {
+  MeasuredRun run = small_llama(1, 8);
+  run.forward_floor = run.backward_floor = Seconds(1);
+  MeasuredRun more_words = run;
+  more_words.scenario.model.vocab *= 2;
+  const auto late = [&](bool waits) {
+    run.ends_wait_for_host = more_words.ends_wait_for_host = waits;
+    const RunPrediction small = plain(run), large = plain(more_words);
+    const auto beside = [](const RunPrediction& one) {
+      return (one.candidate.time.exposed_dp + one.candidate.time.optimizer).value();
+    };
+    return std::pair(large.step_seconds.value - small.step_seconds.value - beside(large) + beside(small),
+                     compute(large) - compute(small));
+  };
+  EXPECT_NEAR(late(false).first, 0.0, 1e-9);
+  const auto [added, head] = late(true);
+  EXPECT_GT(head, 0.0);
+  EXPECT_NEAR(added, head, 1e-9);
+}
+
+// One sequence that 16 GPUs share without context parallelism: only tp 16 over two nodes can.
+TEST_F(FrameworkTime, ASearchedLayoutMayReachBeyondTheNode) {
+  MeasuredRun run = small_llama(1, 1, 2);
+  run.gpus = 16;
+  run.scenario.training.global_batch = 1;
+  run.scenario.base.sequence_parallel = true;
+  run.unknown = {"tp"};
+  EXPECT_EQ(plain(run).candidate.recipe.tp, 16);
+}
+
+}  // namespace
+}  // namespace cpfit
