@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "model/quantity/counted.h"
+#include "model/quantity/given_path.h"
+
 namespace cpfit {
 namespace {
 
@@ -33,6 +36,43 @@ TEST(TextFile, ADeviceWithoutEndIsRefused) {
 TEST(TextFile, SaysWhyItCannot) {
   EXPECT_THAT(read_text_file("/nowhere/at/all", 1, "c").problems().front().message, HasSubstr("No such file"));
   EXPECT_THAT(read_text_file(testing::TempDir(), 1, "c").problems().front().message, HasSubstr("folder"));
+}
+
+/// Which of both a program throws decides between its exit codes: the path's own fault, or the world's.
+TEST(GivenPath, TellsItsOwnFaultFromTheWorlds) {
+  const std::string folder = testing::TempDir(), file = folder + "given_path_" + std::to_string(::getpid());
+  std::ofstream(file) << "x";
+  EXPECT_EQ(given_path_trouble(file), "");
+  EXPECT_EQ(given_path_trouble(file + ".new"), "");
+  EXPECT_EQ(given_path_trouble("here"), "");
+  EXPECT_THAT(given_path_trouble(""), HasSubstr("empty"));
+  EXPECT_THAT(given_path_trouble(folder), HasSubstr("folder"));
+  EXPECT_THAT(given_path_trouble(file + ".d/x"), HasSubstr("does not exist"));
+  EXPECT_THAT(given_path_trouble(file + "/x"), HasSubstr("is a file, not a folder"));
+  EXPECT_THROW(throw_unwritable(folder, "no room"), InputError);
+  try {
+    throw_unwritable(file, "no room");
+  } catch (const InputError&) {
+    ADD_FAILURE() << "nothing is wrong with the path";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), file + " cannot be written: no room");
+  }
+  EXPECT_THROW(make_given_folder(file), InputError);
+  EXPECT_THROW(make_given_folder(file + "/x"), InputError);
+  EXPECT_NO_THROW(make_given_folder(folder));
+  std::filesystem::remove(file);
+}
+
+TEST(Counted, NounsFollowTheirCount) {
+  EXPECT_EQ(counted(1, "row"), "1 row");
+  EXPECT_EQ(counted(0, "row"), "0 rows");
+  EXPECT_EQ(counted(12U, "KV head"), "12 KV heads");
+  EXPECT_EQ(counted(2, "micro-batch"), "2 micro-batches");
+  EXPECT_EQ(counted(2, "entry"), "2 entries");
+  EXPECT_EQ(counted(2, "key"), "2 keys");
+  EXPECT_EQ(counted(2, "axis", "axes"), "2 axes");
+  EXPECT_EQ(counted(1, "axis", "axes"), "1 axis");
+  EXPECT_EQ(noun_for(3, "box"), "boxes");
 }
 
 TEST(JsonNesting, CountsBracketsOutsideQuotes) {
