@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
+#include "cli/launch_against.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
 #include "cli/write_file.h"
@@ -58,13 +59,18 @@ void save_launch(const std::string& text, const std::string& path) {
   write_file(path, [&](std::ostream& file) { file << text; });
 }
 
+std::string setting_text(const LaunchVariable& row) {
+  if (!row.by_node.empty()) return fmt::format("{}={} in turns", row.name, fmt::join(row.by_node, " and "));
+  return row.name + (row.value.empty() ? " unset" : "=" + row.value);
+}
+
 void print_launch(const Launch& launch, const Recipe& recipe, const LaunchArguments& arguments) {
   std::string out = arguments.out.empty() ? to_text(launch) : fmt::format("written to {}\n", arguments.out);
   const bool planned = arguments.run != 0 || !arguments.recipe;
   out += heading(planned ? "Recipe: what plan ships" : "Recipe") + to_text(recipe) + "\n";
   out += heading("Why");
   for (const LaunchVariable& row : launch.environment)
-    out += wrapped(fmt::format("{}{}: {}", row.name, row.value.empty() ? " unset" : "=" + row.value, row.reason), 2) + "\n";
+    out += wrapped(fmt::format("{}: {}", setting_text(row), row.reason), 2) + "\n";
   for (const LaunchArgument& row : launch.arguments)
     out += wrapped(fmt::format("{}: {}", fmt::join(words_of(row), " "), row.reason), 2) + "\n";
   for (const bool elsewhere : {true, false}) {
@@ -91,8 +97,10 @@ Json launch_json(const Launch& launch) {
                     {"of_launcher", row.of_launcher},
                     {"reason", row.reason}});
   for (const LaunchVariable& row : launch.environment)
-    environment.push_back(
-        {{"name", row.name}, {"value", row.value.empty() ? Json(nullptr) : Json(row.value)}, {"reason", row.reason}});
+    environment.push_back({{"name", row.name},
+                           {"value", row.value.empty() ? Json(nullptr) : Json(row.value)},
+                           {"by_node", row.by_node},
+                           {"reason", row.reason}});
   for (const Unexpressed& row : launch.unexpressed)
     missing.push_back(
         {{"recipe_key", row.recipe_key}, {"value", row.value}, {"reason", row.reason}, {"set_elsewhere", row.elsewhere}});
@@ -179,24 +187,6 @@ int write_job(const LaunchArguments& arguments, LaunchFormat format) {
   return kDone;
 }
 
-/// What the job says otherwise than the scenario asks.
-Problems against_scenario(const LaunchReading& reading, const Scenario& scenario) {
-  Problems notes;
-  if (reading.sequence && *reading.sequence != scenario.training.sequence) {
-    notes.push_back({"launch.other_sequence", "",
-                     fmt::format("the job trains {} tokens per sequence, the scenario {}", reading.sequence->count(),
-                                 scenario.training.sequence.count()),
-                     "figures of this scenario are not those of the job"});
-  }
-  if (reading.global_batch && *reading.global_batch != scenario.training.global_batch) {
-    notes.push_back({"launch.other_batch", "",
-                     fmt::format("the job trains {} sequences per step, the scenario {}", *reading.global_batch,
-                                 scenario.training.global_batch),
-                     "figures of this scenario are not those of the job"});
-  }
-  return notes;
-}
-
 Outcome<LaunchReading> read_with(const LaunchArguments& arguments, LaunchFormat format, const std::string& text,
                                  const std::optional<Scenario>& scenario) {
   const std::int64_t layers = arguments.layers > 0 || !scenario ? arguments.layers : scenario->model.layers;
@@ -204,6 +194,29 @@ Outcome<LaunchReading> read_with(const LaunchArguments& arguments, LaunchFormat 
   Outcome<LaunchReading> reading = read_launch(format, text, gpus, layers);
   if (reading.ok() || gpus || !scenario || reading.problems().front().code != "launch.world_unknown") return reading;
   return read_launch(format, text, scenario->cluster.gpus(), layers);  // the job of this scenario uses all its GPUs
+}
+
+Json model_json(const LaunchedModel& model) {
+  Json json = Json::object();
+  const auto add = [&](const char* key, const auto& value) {
+    if (value) json[key] = *value;
+  };
+  add("layers", model.layers);
+  add("hidden", model.hidden);
+  add("ffn_hidden", model.ffn_hidden);
+  add("heads", model.heads);
+  add("kv_heads", model.kv_heads);
+  add("head_dim", model.head_dim);
+  add("vocab", model.vocab);
+  add("parameters", model.parameters);
+  return json;
+}
+
+Json notes_json(const Problems& notes) {
+  Json rows = Json::array();
+  for (const Problem& note : notes)
+    rows.push_back({{"code", note.code}, {"where", note.where}, {"message", note.message}, {"repair", note.repair}});
+  return rows;
 }
 
 int read_job(const LaunchArguments& arguments, LaunchFormat format) {
@@ -228,7 +241,7 @@ int read_job(const LaunchArguments& arguments, LaunchFormat format) {
     base = scenario->base;
     if (starts(format, base.framework)) reading.recipe.framework = base.framework;
     if (format == LaunchFormat::kDeepspeed) reading.recipe.recompute = base.recompute;  // no key of the file holds it
-    for (Problem& note : against_scenario(reading, *scenario)) reading.notes.push_back(std::move(note));
+    for (Problem& note : against_scenario(format, reading, *scenario)) reading.notes.push_back(std::move(note));
     LaunchCase what;
     if (const Problems problems = launch_violations(*scenario, reading.recipe, what); !problems.empty()) {
       print_argument_problems(arguments.read, problems);
@@ -242,7 +255,10 @@ int read_job(const LaunchArguments& arguments, LaunchFormat format) {
                 {"sequence_tokens", reading.sequence ? Json(reading.sequence->count()) : Json(nullptr)},
                 {"global_batch", reading.global_batch ? Json(*reading.global_batch) : Json(nullptr)},
                 {"gpus", reading.recipe.world()},
-                {"passed_over", reading.passed_over}});
+                {"model", model_json(reading.model)},
+                {"visible_devices", reading.device_orders},
+                {"passed_over", reading.passed_over},
+                {"notes", notes_json(reading.notes)}});
     return kDone;
   }
   std::string out = to_text(reading.recipe, base) + "\n";

@@ -104,6 +104,102 @@ Outcome<Launch> write_deepspeed(const LaunchCase& what) {
   return finish(std::move(out), what);
 }
 
+namespace {
+
+/// What the file says of the batch; none: not named, or left to be found ("auto").
+struct BatchWords {
+  std::optional<std::int64_t> batch, micro, steps;
+};
+
+std::optional<std::int64_t> count_of(Taker& in, const char* name) {
+  if (in.word(name) == "auto") return std::nullopt;
+  const std::optional<std::int64_t> value = in.number(name);
+  if (!value || (*value >= 1 && *value <= kMaxWorld)) return value;
+  in.problem("launch.not_a_degree", name, fmt::format("is {}", *value), "write a whole number of at least 1");
+  return std::nullopt;
+}
+
+/// With dp the third of micro-batch, accumulation and batch follows, as runtime/config.py completes them: what is missing of
+/// batch = micro-batch x accumulation x dp; one accumulated step where only one of the three is there.
+void complete_batch(Taker& in, const BatchWords& words, LaunchReading& reading) {
+  Recipe& recipe = reading.recipe;
+  const std::int64_t dp = recipe.dp;
+  const auto whole = [&](std::int64_t part) {
+    if (*words.batch % part == 0) return *words.batch / part;
+    in.problem("launch.global_batch", "train_batch_size",
+               fmt::format("{} sequences do not divide by {}, what dp {} and the other two make", *words.batch, part, dp),
+               "change the batch or the degrees");
+    return std::int64_t{1};
+  };
+  std::int64_t micro = words.micro.value_or(1);
+  if (words.batch && !words.micro) micro = whole(words.steps.value_or(1) * dp);
+  if (words.batch && words.micro && !words.steps) (void)whole(micro * dp);  // the rest is accumulated
+  reading.global_batch = words.batch;
+  if (!words.batch && (words.micro || words.steps)) reading.global_batch = micro * words.steps.value_or(1) * dp;
+  if (micro > kMaxDegree) {
+    in.problem("launch.not_a_degree", "train_micro_batch_size_per_gpu", fmt::format("is {}", micro),
+               fmt::format("write a whole number from 1 to {}", kMaxDegree));
+  } else {
+    recipe.micro_batch = static_cast<std::int32_t>(micro);
+  }
+}
+
+/// Sequence ranks and data ranks: from the batch where all of it is there (micro-batch 1 where it is not named and nothing else
+/// says dp), else from the processes.
+void read_ranks(Taker& in, std::optional<std::int64_t> gpus, LaunchReading& reading) {
+  Recipe& recipe = reading.recipe;
+  const std::size_t before = in.problems.size();
+  const BatchWords words{count_of(in, "train_batch_size"), count_of(in, "train_micro_batch_size_per_gpu"),
+                         count_of(in, "gradient_accumulation_steps")};
+  const std::optional<std::int64_t> ranks = count_of(in, "sequence_parallel_size");
+  if (in.problems.size() > before) return;
+  std::optional<std::int64_t> dp, cp = ranks;
+  if (words.batch && words.steps && (words.micro || !ranks || !gpus)) {
+    const std::int64_t slot = *words.steps * words.micro.value_or(1);
+    if (*words.batch % slot != 0) {
+      in.problem(
+          "launch.global_batch", "train_batch_size",
+          fmt::format("{} is not micro-batch {} x accumulation {} x dp", *words.batch, words.micro.value_or(1), *words.steps),
+          "change one of the three");
+      return;
+    }
+    dp = *words.batch / slot;
+  }
+  if (!gpus && (!dp || !cp)) {
+    in.problem("launch.world_unknown", dp ? "" : "train_batch_size",
+               dp ? "the configuration does not hold sequence_parallel_size"
+                  : "without train_batch_size, micro-batch and accumulation together dp is unknown",
+               dp ? "say --gpus: what dp leaves of it is cp" : "say --gpus: what sequence_parallel_size leaves of it is dp");
+    return;
+  }
+  if (!dp && !cp) {
+    in.problem("launch.world_unknown", "sequence_parallel_size",
+               "neither the batch nor sequence_parallel_size says how many of the GPUs cut a sequence",
+               "write sequence_parallel_size; 1 where none do");
+    return;
+  }
+  const std::int64_t known = dp && cp ? *dp * *cp : dp.value_or(1) * cp.value_or(1);
+  if (gpus && (*gpus < 1 || *gpus % known != 0 || (dp && cp && known != *gpus))) {
+    in.problem("launch.world_size", ranks ? "sequence_parallel_size" : "",
+               dp && cp ? fmt::format("{} sequence ranks x dp {} are not {} GPUs", *cp, *dp, *gpus)
+               : dp     ? fmt::format("{} GPUs are no multiple of dp {}", *gpus, *dp)
+                        : fmt::format("{} GPUs are no multiple of {} sequence ranks", *gpus, *cp),
+               "change the batch arithmetic, the sequence ranks or the number of GPUs");
+    return;
+  }
+  if (!dp) dp = *gpus / *cp;
+  if (!cp) cp = *gpus / *dp;
+  if (*dp > kMaxDegree || *cp > kMaxDegree) {
+    in.problem("launch.not_a_degree", "", fmt::format("dp {} x cp {}", *dp, *cp), fmt::format("each is at most {}", kMaxDegree));
+    return;
+  }
+  recipe.dp = static_cast<std::int32_t>(*dp);
+  recipe.cp = static_cast<std::int32_t>(*cp);
+  complete_batch(in, words, reading);
+}
+
+}  // namespace
+
 Outcome<LaunchReading> read_deepspeed(const Settings& settings, std::optional<std::int64_t> gpus) {
   Taker in(settings);
   LaunchReading reading;
@@ -115,7 +211,6 @@ Outcome<LaunchReading> read_deepspeed(const Settings& settings, std::optional<st
                "how DeepSpeed counts batches with automatic tensor parallelism is not known here: dp and cp would be guessed",
                "leave it out (tp 1)");
   }
-  recipe.micro_batch = static_cast<std::int32_t>(in.number("train_micro_batch_size_per_gpu", 1));
   const std::int64_t stage = in.number("zero_optimization.stage").value_or(0);
   if (stage < 0 || stage > 3) {
     in.problem("launch.state_sharding", "zero_optimization.stage", fmt::format("there is no stage {}", stage),
@@ -143,42 +238,14 @@ Outcome<LaunchReading> read_deepspeed(const Settings& settings, std::optional<st
                "enable one of them");
   }
   recipe.precision = fp16 ? Precision::kFp16 : Precision::kBf16;
-  const std::optional<std::int64_t> batch = in.number("train_batch_size"), steps = in.number("gradient_accumulation_steps");
-  reading.global_batch = batch;
-  if (!batch || !steps || *batch < 1 || *steps < 1) {
-    in.problem("launch.world_unknown", "train_batch_size",
-               "without train_batch_size and gradient_accumulation_steps dp is unknown", "write both as numbers");
-  } else if (*batch % (*steps * recipe.micro_batch) != 0 || *batch / (*steps * recipe.micro_batch) > kMaxDegree) {
-    in.problem("launch.global_batch", "train_batch_size",
-               fmt::format("{} is not micro-batch {} x accumulation {} x dp", *batch, recipe.micro_batch, *steps),
-               "change one of the three");
-  } else {
-    recipe.dp = static_cast<std::int32_t>(*batch / (*steps * recipe.micro_batch));
-    const std::int64_t others = recipe.dp;
-    const std::optional<std::int64_t> ranks = in.number("sequence_parallel_size");
-    if (ranks && (*ranks < 1 || *ranks > kMaxDegree)) {
-      in.problem("launch.not_a_degree", "sequence_parallel_size", fmt::format("is {}", *ranks),
-                 "write a whole number of at least 1");
-    } else if (ranks && gpus && *ranks * others != *gpus) {
-      in.problem("launch.world_size", "sequence_parallel_size",
-                 fmt::format("{} sequence ranks x dp {} are not {} GPUs", *ranks, others, *gpus),
-                 "change the batch arithmetic, the sequence ranks or the number of GPUs");
-    } else if (ranks) {
-      recipe.cp = static_cast<std::int32_t>(*ranks);
-    } else if (!gpus) {
-      in.problem("launch.world_unknown", "", "the configuration does not hold sequence_parallel_size",
-                 "say --gpus: what dp leaves of it is cp");
-    } else if (*gpus < 1 || *gpus % others != 0 || *gpus / others > kMaxDegree) {
-      in.problem("launch.world_size", "", fmt::format("{} GPUs are no multiple of dp {}", *gpus, recipe.dp),
-                 "change the batch arithmetic or the number of GPUs");
-    } else {
-      recipe.cp = static_cast<std::int32_t>(*gpus / others);
-    }
-  }
+  read_ranks(in, gpus, reading);
   recipe.cp_comm = recipe.cp > 1 ? CpComm::kA2a : CpComm::kP2p;
   if (recipe.cp > 1) recipe.a2a_degree = recipe.cp;
   reading.world = recipe.world();
   if (!in.problems.empty()) return in.problems;
+  for (const char* offload : {"zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device"}) {
+    if (const std::string where = in.word(offload, "none"); where != "none") note_offload(reading, offload);
+  }
   reading.passed_over = in.rest();
   for (const std::string& name : reading.passed_over) {
     if (name.starts_with("activation_checkpointing.")) {

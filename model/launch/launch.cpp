@@ -47,6 +47,13 @@ bool is_literal(const std::string& value) {
 std::string shell_text(const Launch& launch) {
   std::string text;
   for (const LaunchVariable& variable : launch.environment) {
+    if (!variable.by_node.empty()) {
+      text += fmt::format("case $((NODE_RANK % {})) in\n", variable.by_node.size());
+      for (std::size_t n = 0; n < variable.by_node.size(); ++n)
+        text += fmt::format("  {}) export {}={} ;;\n", n, variable.name, variable.by_node[n]);
+      text += "esac\n";
+      continue;
+    }
     text += variable.value.empty() ? fmt::format("unset {}\n", variable.name)
                                    : fmt::format("export {}={}\n", variable.name, variable.value);
   }
@@ -169,6 +176,20 @@ std::string to_annotated_text(const Launch& launch) {
   return text + to_text(launch);
 }
 
+namespace {
+
+/// Which GPUs the script gives its processes, in the order of its lines: a `case` on the node assigns several.
+void take_device_orders(const launch::Settings& settings, LaunchReading& reading) {
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
+    std::erase(reading.passed_over, name);
+    for (const launch::Setting& setting : settings.options) {
+      if (setting.name == name && !setting.values.empty()) reading.device_orders.push_back(setting.values.front());
+    }
+  }
+}
+
+}  // namespace
+
 Outcome<LaunchReading> read_launch(LaunchFormat format, std::string_view text, std::optional<std::int64_t> gpus,
                                    std::int64_t layers) {
   constexpr std::size_t kLongest = 4u << 20;
@@ -177,8 +198,7 @@ Outcome<LaunchReading> read_launch(LaunchFormat format, std::string_view text, s
   }
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   const bool options = text.find("--") != std::string_view::npos;
-  const auto with = [&](const Outcome<launch::Settings>& settings) -> Outcome<LaunchReading> {
-    if (!settings.ok()) return settings.problems();
+  const auto read = [&](const Outcome<launch::Settings>& settings) -> Outcome<LaunchReading> {
     switch (format) {
       case LaunchFormat::kMegatron:
         return launch::read_megatron(*settings, gpus, format);
@@ -190,6 +210,12 @@ Outcome<LaunchReading> read_launch(LaunchFormat format, std::string_view text, s
         break;
     }
     return launch::read_deepspeed(*settings, gpus);
+  };
+  const auto with = [&](const Outcome<launch::Settings>& settings) -> Outcome<LaunchReading> {
+    if (!settings.ok()) return settings.problems();
+    Outcome<LaunchReading> reading = read(settings);
+    if (reading.ok()) take_device_orders(*settings, reading.value());
+    return reading;
   };
   if (begin == std::string_view::npos) {
     return Problem{"launch.unreadable", "", "there is no text", "paste the job's arguments or its configuration file"};

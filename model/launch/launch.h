@@ -49,6 +49,7 @@ struct LaunchVariable {
   std::string name;
   std::string value;  // empty: must not be set
   std::string reason;
+  std::vector<std::string> by_node = {};  // in place of `value`: node n has entry n % size
 };
 
 /// A choice of the recipe that these arguments do not hold. Choices that the framework cannot follow at all are refused.
@@ -79,14 +80,22 @@ struct Launch {
 /// The name and its values, as one writes them behind each other.
 [[nodiscard]] std::vector<std::string> words_of(const LaunchArgument& argument);
 
+/// The model as far as the arguments name it; none: not named.
+struct LaunchedModel {
+  std::optional<std::int64_t> layers, hidden, ffn_hidden, heads, kv_heads, head_dim, vocab;
+  std::optional<double> parameters;  // where only a size is named (torchtitan's flavor "70B")
+};
+
 /// What a job's arguments say. Keys of the recipe that no argument names hold what the framework then does.
 struct LaunchReading {
   Recipe recipe;
   std::optional<Tokens> sequence;
   std::optional<std::int64_t> global_batch;
-  std::optional<std::int64_t> world;     // as the launcher states it
-  std::vector<std::string> passed_over;  // names that say nothing of a recipe
-  Problems notes;                        // harmless, but not what was meant
+  std::optional<std::int64_t> world;  // as the launcher states it
+  LaunchedModel model;
+  std::vector<std::string> device_orders;  // every value that CUDA_VISIBLE_DEVICES (or AMD's) is given, as written
+  std::vector<std::string> passed_over;    // names that say nothing of a recipe
+  Problems notes;                          // harmless, but not what was meant
 };
 
 /// Reads a script, an argument list or a configuration file of that framework. `gpus`: processes of the job where the text does

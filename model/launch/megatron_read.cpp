@@ -353,6 +353,10 @@ Outcome<LaunchReading> read_megatron(const Settings& settings, std::optional<std
     }
   }
   reading.global_batch = in.number("--global-batch-size");
+  reading.model = launched_model(in);
+  // Without the switch every head has keys of its own, whatever the groups are; Bridge has no such switch.
+  const bool grouped = in.flag("--group-query-attention") || as == LaunchFormat::kBridge;
+  if (!grouped && !in.flag("--use-checkpoint-args")) reading.model.kv_heads = reading.model.heads;
   reading.world = launched_world(in);
   resolve_dp(recipe, reading.world, gpus, in);
   read_instances(in, recipe);
@@ -366,6 +370,9 @@ Outcome<LaunchReading> read_megatron(const Settings& settings, std::optional<std
         "change the batch or the degrees");
   }
   if (!in.problems.empty()) return in.problems;
+  for (const char* offload : {"--optimizer-cpu-offload", "--cpu-offloading", "--offload-optimizer-states"}) {
+    if (in.flag(offload)) note_offload(reading, offload);
+  }
   reading.passed_over = in.rest();
   return reading;
 }

@@ -194,6 +194,9 @@ void flatten(const toml::node& node, const std::string& name, Settings& into) {
   into.options.push_back(std::move(setting));
 }
 
+/// torchrun's only option whose value looks like an assignment: "--rdzv-conf timeout=900,join_timeout=600".
+bool takes_pairs(const std::string& option) { return option == "--rdzv-conf" || option == "--rdzv_conf"; }
+
 }  // namespace
 
 Settings read_words(std::string_view text) {
@@ -209,6 +212,8 @@ Settings read_words(std::string_view text) {
       settings.options.push_back({plain.substr(0, equals), {}, where});
       if (equals != std::string::npos) settings.options.back().values = values_of(plain.substr(equals + 1));
       open = equals == std::string::npos ? &settings.options.back() : nullptr;
+    } else if (open != nullptr && open->values.empty() && takes_pairs(open->name)) {
+      open->values.push_back(plain);
     } else if (equals != std::string::npos && is_name(plain.substr(0, equals))) {
       settings.variables[plain.substr(0, equals)] = plain.substr(equals + 1);
       settings.options.push_back({plain.substr(0, equals), values_of(plain.substr(equals + 1)), where});

@@ -95,11 +95,83 @@ std::vector<std::string> Taker::rest() const {
   return names;
 }
 
+LaunchedModel launched_model(Taker& taker) {
+  LaunchedModel model;
+  model.layers = taker.number("--num-layers");
+  model.hidden = taker.number("--hidden-size");
+  model.ffn_hidden = taker.number("--ffn-hidden-size");
+  model.heads = taker.number("--num-attention-heads");
+  model.kv_heads = taker.number("--num-query-groups");
+  model.head_dim = taker.number("--kv-channels");
+  model.vocab = taker.number("--vocab-size");
+  return model;
+}
+
+namespace {
+
+/// torchrun's words that say how its processes meet and are watched, not how many there are; both spellings are its own.
+constexpr std::string_view kMeeting[] = {"node-rank",
+                                         "master-addr",
+                                         "master-port",
+                                         "rdzv-backend",
+                                         "rdzv-endpoint",
+                                         "rdzv-id",
+                                         "rdzv-conf",
+                                         "standalone",
+                                         "max-restarts",
+                                         "start-method",
+                                         "local-addr",
+                                         "monitor-interval",
+                                         "role",
+                                         "module",
+                                         "no-python",
+                                         "run-path",
+                                         "log-dir",
+                                         "redirects",
+                                         "tee",
+                                         "logs-specs",
+                                         "event-log-handler",
+                                         "virtual-local-rank",
+                                         "local-ranks-filter",
+                                         "numa-binding",
+                                         "signals-to-handle",
+                                         "duplicate-stdout-filters",
+                                         "duplicate-stderr-filters"};
+
+void take_meeting(Taker& taker) {
+  for (const std::string_view word : kMeeting) {
+    std::string name = "--" + std::string(word);
+    (void)taker.take(name);
+    std::replace(name.begin() + 2, name.end(), '-', '_');
+    (void)taker.take(name);
+  }
+}
+
+/// A count of the launcher; "2:2" counts as 2, "gpu" and "auto" as not said.
+std::optional<std::int64_t> launcher_count(Taker& taker, const std::string& name) {
+  const std::string text = taker.word(name);
+  if (text == "gpu" || text == "auto" || text == "cpu") return std::nullopt;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return taker.number(name);
+  if (text.substr(0, colon) != text.substr(colon + 1)) {
+    taker.problem("launch.world_size", name, fmt::format("'{}' lets the job shrink and grow: a recipe has one size", text),
+                  "write the number of nodes that it runs on");
+    return std::nullopt;
+  }
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + colon, value);
+  if (error == std::errc{} && end == text.data() + colon) return value;
+  return taker.number(name);  // which says what is wrong
+}
+
+}  // namespace
+
 std::optional<std::int64_t> launched_world(Taker& taker) {
   const auto either = [&](const char* one, const char* two) {
-    const std::optional<std::int64_t> first = taker.number(one);
-    return first ? first : taker.number(two);
+    const std::optional<std::int64_t> first = launcher_count(taker, one);
+    return first ? first : launcher_count(taker, two);
   };
+  take_meeting(taker);
   std::optional<std::int64_t> nodes = either("--nnodes", "--num_nodes");
   std::optional<std::int64_t> each = either("--nproc-per-node", "--nproc_per_node");
   if (!each) each = taker.number("--num_gpus");
@@ -111,6 +183,11 @@ std::optional<std::int64_t> launched_world(Taker& taker) {
     return std::nullopt;
   }
   return world;
+}
+
+void note_offload(LaunchReading& reading, const std::string& name) {
+  reading.notes.push_back({"launch.offload", name, "states or activations leave the GPU, which no recipe says",
+                           "figures of this recipe count them on the GPU, and no traffic to the host"});
 }
 
 void resolve_dp(Recipe& recipe, std::optional<std::int64_t> stated, std::optional<std::int64_t> gpus, Taker& taker) {

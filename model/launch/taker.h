@@ -35,8 +35,12 @@ class Taker {
   std::map<std::string, bool> taken_;
 };
 
+/// What the arguments say of the model, in Megatron's names.
+[[nodiscard]] LaunchedModel launched_model(Taker& taker);
 /// Processes of the job by the launcher's own arguments (torchrun, deepspeed); none when it is not there.
 [[nodiscard]] std::optional<std::int64_t> launched_world(Taker& taker);
+/// Says that states lie elsewhere than a recipe can say.
+void note_offload(LaunchReading& reading, const std::string& name);
 /// dp = world / (tp*cp*pp), or a problem.
 void resolve_dp(Recipe& recipe, std::optional<std::int64_t> stated, std::optional<std::int64_t> gpus, Taker& taker);
 

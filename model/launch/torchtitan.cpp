@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "model/launch/formats.h"
 #include "model/launch/taker.h"
@@ -121,6 +122,14 @@ void write_work(Writer& out, const Recipe& recipe) {
                  "plan with precision bf16, fp8_current or mxfp8");
       break;
   }
+}
+
+/// "70B" of model.flavor: torchtitan names its models' sizes, not their shapes.
+std::optional<double> parameters_of(const std::string& flavor) {
+  double billions = 0;
+  const auto [end, error] = std::from_chars(flavor.data(), flavor.data() + flavor.size(), billions);
+  if (error != std::errc{} || std::string_view(end, flavor.data() + flavor.size()) != "B" || !(billions > 0)) return std::nullopt;
+  return billions * 1e9;
 }
 
 Settings without_dashes(const Settings& settings) {
@@ -342,6 +351,7 @@ Outcome<LaunchReading> read_torchtitan(const Settings& settings, std::optional<s
     }
   }
   reading.global_batch = in.number("training.global_batch_size");
+  reading.model.parameters = parameters_of(in.word("model.flavor"));
   if (!in.problems.empty()) return in.problems;
   reading.passed_over = in.rest();
   return reading;

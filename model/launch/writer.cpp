@@ -99,20 +99,44 @@ bool check_state_shards(Writer& writer, const Recipe& recipe) {
   return false;
 }
 
-void add_torchrun(Writer& writer, const LaunchCase& what) {
+namespace {
+
+std::int64_t processes_per_node(const LaunchCase& what) {
   std::int64_t each = std::max<std::int32_t>(1, what.gpus_per_node);
   while (what.recipe.world() % each != 0) --each;
+  return each;
+}
+
+}  // namespace
+
+void add_torchrun(Writer& writer, const LaunchCase& what) {
+  const std::int64_t each = processes_per_node(what), nodes = what.recipe.world() / each;
+  const auto add = [&](const char* name, const std::string& value, const std::string& reason) {
+    writer.launch.arguments.push_back({name, {value}, "world", reason, true});
+  };
   const std::string reason = fmt::format("tp*cp*pp*dp = {} processes, one per GPU", what.recipe.world());
-  writer.launch.arguments.push_back({"--nnodes", {std::to_string(what.recipe.world() / each)}, "world", reason, true});
-  writer.launch.arguments.push_back({"--nproc-per-node", {std::to_string(each)}, "world", reason, true});
+  add("--nnodes", std::to_string(nodes), reason);
+  add("--nproc-per-node", std::to_string(each), reason);
+  if (nodes == 1) return;
+  // As Megatron's own example scripts (examples/llama/train_llama3_8b_h100_fp8.sh), port included.
+  add("--node-rank", "${NODE_RANK}",
+      fmt::format("0 to {}, another on every node: ranks are numbered by it, so that the rings lie as planned", nodes - 1));
+  add("--master-addr", "${MASTER_ADDR}", "the host of node 0, where all processes meet");
+  add("--master-port", "${MASTER_PORT:-6000}", "a free port of that host");
 }
 
 void place_devices(Writer& writer, const LaunchCase& what) {
   if (what.device_orders.empty()) return;
   const std::string reason = "ranks take the GPUs of a node in the order that the scenario's cluster.device_order names";
   const bool has_environment = writer.launch.format == LaunchFormat::kMegatron || writer.launch.format == LaunchFormat::kBridge;
-  if (has_environment && what.device_orders.size() == 1) {
+  const std::int64_t nodes = what.recipe.world() / processes_per_node(what);
+  if (has_environment && (what.device_orders.size() == 1 || nodes == 1)) {
     writer.launch.environment.push_back({what.devices_variable, what.device_orders.front(), reason});
+    return;
+  }
+  if (has_environment) {
+    writer.launch.environment.push_back(
+        {what.devices_variable, "", reason + "; the orders alternate over the nodes", what.device_orders});
     return;
   }
   std::vector<std::string> lines;

@@ -29,10 +29,9 @@ void list_without_effect(Writer& writer, const Recipe& recipe, ShardLayout shard
 void list_training(Writer& writer, const Training& training);
 /// Refuses a rule set of another framework; false then.
 [[nodiscard]] bool check_framework(Writer& writer, const Recipe& recipe);
-/// --nnodes and --nproc-per-node of torchrun.
 /// Refuses groups of states that do not divide the data ranks.
 [[nodiscard]] bool check_state_shards(Writer& writer, const Recipe& recipe);
-
+/// --nnodes and --nproc-per-node of torchrun, and where its nodes meet.
 void add_torchrun(Writer& writer, const LaunchCase& what);
 [[nodiscard]] Outcome<Launch> finish(Writer writer, const LaunchCase& what);
 

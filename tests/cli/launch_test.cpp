@@ -155,6 +155,84 @@ TEST(Launch, AStoredRunIsLaunched) {
   EXPECT_THAT(read_file(script), HasSubstr("# --context-parallel-size "));
 }
 
+std::vector<std::string> note_codes(const nlohmann::json& reading) {
+  std::vector<std::string> codes;
+  for (const nlohmann::json& note : reading["notes"]) codes.push_back(note["code"]);
+  return codes;
+}
+
+/// A job of 70B read with a scenario of 8B is said, as another batch is; so is the size that torchtitan names.
+TEST(Launch, AnotherModelIsSaid) {
+  const Folder folder;
+  const std::string scenario = eight_gpus(folder), launcher = "export CUDA_DEVICE_MAX_CONNECTIONS=1\ntorchrun --nnodes 1 ";
+  const std::string recipe =
+      "--nproc-per-node 8 p.py --bf16 --context-parallel-size 8 --seq-length 131072 --global-batch-size 8 --vocab-size 128256 ";
+  const std::string shape70 =
+      "--num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 --group-query-attention "
+      "--num-query-groups 8\n";
+  const std::string shape8 =
+      "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention "
+      "--num-query-groups 8\n";
+  const std::string other = folder.file("70b.sh", launcher + recipe + shape70),
+                    same = folder.file("8b.sh", launcher + recipe + shape8);
+  const Said said = cpfit({"launch", scenario, "--read", other, "--format", "megatron"});
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_THAT(said.err, HasSubstr("layers 80 against 32, hidden 8192 against 4096, ffn_hidden 28672 against 14336, heads 64 "
+                                  "against 32\n"));
+  EXPECT_EQ(said.out.find("--num-layers"), std::string::npos) << "no longer among what says nothing: " << said.out;
+  const nlohmann::json json = cpfit_json({"launch", scenario, "--read", other, "--format", "megatron"});
+  EXPECT_THAT(note_codes(json), testing::ElementsAre("launch.other_model"));
+  EXPECT_EQ(json["model"]["layers"], 80);
+  EXPECT_THAT(note_codes(cpfit_json({"launch", scenario, "--read", same, "--format", "megatron"})), testing::IsEmpty());
+  const std::string head =
+      "[training]\nseq_len = 131072\nlocal_batch_size = 1\nglobal_batch_size = 8\n[parallelism]\n"
+      "context_parallel_degree = 8\n[activation_checkpoint]\nmode = \"full\"\n[model]\nflavor = ";
+  const auto titan = [&](const std::string& flavor) {
+    return note_codes(cpfit_json(
+        {"launch", scenario, "--read", folder.file("t.toml", head + flavor + "\n"), "--format", "torchtitan", "--gpus", "8"}));
+  };
+  EXPECT_THAT(titan("\"70B\""), testing::ElementsAre("launch.other_model"));
+  EXPECT_THAT(titan("\"8B\""), testing::IsEmpty());
+}
+
+/// Two nodes with the GPUs in turns: written as a case on the node, read back without a word; another order is said.
+TEST(Launch, TheOrderOfTheGpusTravels) {
+  const Folder folder;
+  const std::string head =
+      "model = {preset = \"llama3-8b\"}\n[training]\nsequence_length = \"128k\"\nglobal_batch = 8\n"
+      "[cluster]\npreset = \"dgx-h100\"\nnodes = 2\n";
+  const std::string plain = folder.file("plain.toml", head);
+  const std::string turned = folder.file("turned.toml", head + "device_order = [\"0,1,2,3,4,5,6,7\", \"7,6,5,4,3,2,1,0\"]\n");
+  const std::string script = folder / "job.sh";
+  const auto read = [&](const std::string& scenario) {
+    return cpfit_json({"launch", scenario, "--read", script, "--format", "megatron"});
+  };
+  const std::string recipe = "tp=2,cp=8,pp=1,dp=1,recompute=full";
+  ASSERT_EQ(cpfit({"launch", turned, "--recipe", recipe, "--format", "megatron", "--out", script}).exit_code, 0);
+  EXPECT_THAT(read_file(script), HasSubstr("  1) export CUDA_VISIBLE_DEVICES=7,6,5,4,3,2,1,0 ;;\n"));
+  EXPECT_THAT(note_codes(read(turned)), testing::IsEmpty());
+  EXPECT_EQ(read(turned)["visible_devices"], nlohmann::json({"0,1,2,3,4,5,6,7", "7,6,5,4,3,2,1,0"}));
+  EXPECT_THAT(note_codes(read(plain)), testing::ElementsAre("launch.other_devices"));  // node 1 is turned round
+  const Said said = cpfit({"launch", plain, "--read", script, "--format", "megatron"});
+  EXPECT_THAT(said.err, HasSubstr("on node 1 the job sets CUDA_VISIBLE_DEVICES=7,6,5,4,3,2,1,0"));
+  ASSERT_EQ(cpfit({"launch", plain, "--recipe", recipe, "--format", "megatron", "--out", script}).exit_code, 0);
+  EXPECT_THAT(note_codes(read(plain)), testing::IsEmpty());
+  EXPECT_THAT(note_codes(read(turned)), testing::ElementsAre("launch.other_devices"));  // the variable is not set
+}
+
+/// Accumulated sequences of a file without its batch: 8 GPUs in 4 sequence ranks leave dp 2, and 1 x 8 x 2 sequences.
+TEST(Launch, DeepspeedsBatchFollowsFromTheGpus) {
+  const Folder folder;
+  const std::string file = folder.file("ds.json", R"({"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8,
+    "sequence_parallel_size": 4, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3}})");
+  const nlohmann::json told = cpfit_json({"launch", "--read", file, "--format", "deepspeed", "--gpus", "8"});
+  EXPECT_EQ(told["global_batch"], 16);
+  EXPECT_THAT(told["recipe"].get<std::string>(), HasSubstr("dp=2"));
+  const nlohmann::json of_scenario = cpfit_json({"launch", eight_gpus(folder), "--read", file, "--format", "deepspeed"});
+  EXPECT_EQ(of_scenario["gpus"], 8);
+  EXPECT_THAT(note_codes(of_scenario), testing::ElementsAre("launch.other_batch"));  // the scenario's is 8
+}
+
 TEST(Launch, MistakesAreTwoWithTheRepair) {
   const Folder folder;
   const std::string scenario = eight_gpus(folder);

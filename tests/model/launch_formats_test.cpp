@@ -104,7 +104,9 @@ TEST(Launch, ListsWhatHasNoEffect) {
 TEST(LaunchBridge, WritesTheNamesOfItsGroups) {
   EXPECT_EQ(written(LaunchFormat::kBridge, "tp=2,cp=4,pp=2,dp=1,vpp=2,cp_comm=all_gather"),
             "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
-            "torchrun --nnodes 2 --nproc-per-node 8 scripts/training/run_recipe.py \\\n"
+            "torchrun --nnodes 2 --nproc-per-node 8 --node-rank ${NODE_RANK} --master-addr ${MASTER_ADDR} --master-port "
+            "${MASTER_PORT:-6000} "
+            "scripts/training/run_recipe.py \\\n"
             "  model.tensor_model_parallel_size=2 \\\n"
             "  model.context_parallel_size=4 \\\n"
             "  model.cp_comm_type=all_gather \\\n"
@@ -260,7 +262,8 @@ TEST(LaunchBridge, RefusesAndSaysWhatItCannot) {
 /// tp 2 x cp 4 x pp 2 x dp 2 = 32 processes; a data rank takes 128 / 2 = 64 sequences into its pipeline.
 TEST(LaunchTorchtitan, WritesItsToml) {
   EXPECT_EQ(written(LaunchFormat::kTorchtitan, "tp=2,cp=4,pp=2,dp=2,state_sharding=zero3,stage_layout=embedding_loss"),
-            "# torchrun --nnodes 4 --nproc-per-node 8\n"
+            "# torchrun --nnodes 4 --nproc-per-node 8 --node-rank ${NODE_RANK} --master-addr ${MASTER_ADDR} --master-port "
+            "${MASTER_PORT:-6000}\n"
             "\n[training]\n"
             "seq_len = 131072\n"
             "global_batch_size = 128\n"
@@ -316,6 +319,12 @@ TEST(LaunchDeepspeed, RefusesGroupsOfShards) {
   EXPECT_EQ(code_of(LaunchFormat::kDeepspeed, head + ", \"zero_hpz_partition_size\": 4}}"), "launch.state_shards");
 }
 
+TEST(LaunchTorchtitan, NamesTheSizeOfItsModel) {
+  const std::string head = "[model]\nname = \"llama3\"\nflavor = \"", whole = "[activation_checkpoint]\nmode = \"none\"\n";
+  EXPECT_EQ(read_launch(LaunchFormat::kTorchtitan, head + "70B\"\n" + whole, 8)->model.parameters, 70e9);
+  EXPECT_EQ(read_launch(LaunchFormat::kTorchtitan, head + "debugmodel\"\n" + whole, 8)->model.parameters, std::nullopt);
+}
+
 TEST(LaunchTorchtitan, RefusesWhatItWouldIgnore) {
   const LaunchFormat format = LaunchFormat::kTorchtitan;
   const std::string whole = "[activation_checkpoint]\nmode = \"none\"\n";
@@ -351,6 +360,40 @@ TEST(LaunchDeepspeed, WritesItsJson) {
   }
 }
 )");
+}
+
+/// runtime/config.py: batch = micro-batch x accumulation x dp, dp = processes / sequence ranks; whichever is not there follows.
+TEST(LaunchDeepspeed, FindsWhatTheBatchLeavesOut) {
+  const char* batch = R"("train_batch_size": 64)";
+  const char* micro = R"("train_micro_batch_size_per_gpu": 2)";
+  const char* steps = R"("gradient_accumulation_steps": 8)";
+  const char* ranks = R"("sequence_parallel_size": 4)";
+  const auto with = [](std::initializer_list<const char*> words) {
+    std::string text = R"({"bf16": {"enabled": true})";
+    for (const char* word : words) text += std::string(", ") + word;
+    return text + "}";
+  };
+  const auto expect = [&](const std::string& text, std::int64_t cp, std::int64_t dp, std::int64_t one, std::int64_t all) {
+    SCOPED_TRACE(text);
+    const Outcome<LaunchReading> reading = read_launch(LaunchFormat::kDeepspeed, text, 16);
+    ASSERT_TRUE(reading.ok()) << to_text(reading.problems().front());
+    EXPECT_EQ(reading->recipe.cp, cp);
+    EXPECT_EQ(reading->recipe.dp, dp);
+    EXPECT_EQ(reading->recipe.micro_batch, one);
+    EXPECT_EQ(reading->global_batch, all);
+  };
+  expect(with({micro, steps, ranks}), 4, 4, 2, 64);                                   // 16 / 4; 2 * 8 * 4
+  expect(with({micro, ranks}), 4, 4, 2, 8);                                           // one step: 2 * 4
+  expect(with({batch, steps, ranks}), 4, 4, 2, 64);                                   // 64 / (8 * 4)
+  expect(with({batch, micro, ranks}), 4, 4, 2, 64);                                   // 8 steps
+  expect(with({batch, ranks}), 4, 4, 16, 64);                                         // one step of 64 / 4
+  expect(with({batch, micro, steps}), 4, 4, 2, 64);                                   // dp 64 / 16, and 16 / 4 cut sequences
+  expect(with({R"("train_batch_size": "auto")", micro, steps, ranks}), 4, 4, 2, 64);  // Hugging Face fills it in
+  EXPECT_EQ(code_of(LaunchFormat::kDeepspeed, with({micro, steps}), 16), "launch.world_unknown");  // which ranks cut?
+  EXPECT_EQ(code_of(LaunchFormat::kDeepspeed, with({micro, steps, ranks}), std::nullopt), "launch.world_unknown");
+  EXPECT_EQ(code_of(LaunchFormat::kDeepspeed, with({micro, steps, ranks}), 18), "launch.world_size");  // 18 = 4 * 4 + 2
+  EXPECT_EQ(code_of(LaunchFormat::kDeepspeed, with({R"("train_batch_size": 65)", ranks}), 16), "launch.global_batch");
+  EXPECT_EQ(code_of(LaunchFormat::kDeepspeed, with({R"("train_batch_size": 0)", ranks}), 16), "launch.not_a_degree");
 }
 
 TEST(LaunchDeepspeed, RefusesWhatItCannotDo) {

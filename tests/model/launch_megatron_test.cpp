@@ -36,7 +36,9 @@ TEST(LaunchMegatron, WritesTheDocumentedNames) {
   EXPECT_TRUE(launch->unexpressed.empty());
   EXPECT_EQ(to_text(*launch),
             "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
-            "torchrun --nnodes 2 --nproc-per-node 8 pretrain_gpt.py \\\n"
+            "torchrun --nnodes 2 --nproc-per-node 8 --node-rank ${NODE_RANK} --master-addr ${MASTER_ADDR} --master-port "
+            "${MASTER_PORT:-6000} "
+            "pretrain_gpt.py \\\n"
             "  --tensor-model-parallel-size 2 \\\n"
             "  --context-parallel-size 8 \\\n"
             "  --cp-comm-type a2a+p2p \\\n"
@@ -64,14 +66,73 @@ TEST(LaunchMegatron, GivesTheOrderOfTheDevices) {
   const Outcome<Launch> one = write_launch(LaunchFormat::kMegatron, what);
   ASSERT_TRUE(one.ok());
   EXPECT_NE(to_text(*one).find("export CUDA_VISIBLE_DEVICES=0,3,2,1,5,6,7,4\n"), std::string::npos);
-  what.device_orders.emplace_back("0,1,2,3,4,5,6,7");  // one environment cannot hold both
+  EXPECT_EQ(read_launch(LaunchFormat::kMegatron, to_text(*one))->device_orders, what.device_orders);
+  what.device_orders.emplace_back("0,1,2,3,4,5,6,7");
+  const Outcome<Launch> alone = write_launch(LaunchFormat::kMegatron, what);  // the second order is of a node that is not there
+  EXPECT_NE(to_text(*alone).find("export CUDA_VISIBLE_DEVICES=0,3,2,1,5,6,7,4\n"), std::string::npos);
+  what.recipe.tp = 2;  // 16 processes: two nodes, one order each
   const Outcome<Launch> two = write_launch(LaunchFormat::kMegatron, what);
   ASSERT_TRUE(two.ok());
-  EXPECT_EQ(to_text(*two).find("CUDA_VISIBLE_DEVICES"), std::string::npos);
-  ASSERT_EQ(two->unexpressed.size(), 1u);
-  EXPECT_TRUE(two->unexpressed[0].elsewhere);
-  EXPECT_EQ(two->unexpressed[0].value,
-            "node 0: CUDA_VISIBLE_DEVICES=0,3,2,1,5,6,7,4; node 1: CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7");
+  EXPECT_TRUE(two->unexpressed.empty());
+  EXPECT_NE(to_text(*two).find("case $((NODE_RANK % 2)) in\n"
+                               "  0) export CUDA_VISIBLE_DEVICES=0,3,2,1,5,6,7,4 ;;\n"
+                               "  1) export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 ;;\n"
+                               "esac\n"),
+            std::string::npos)
+      << to_text(*two);
+  const Outcome<LaunchReading> back = read_launch(LaunchFormat::kMegatron, to_text(*two));
+  ASSERT_TRUE(back.ok()) << to_text(back.problems().front());
+  EXPECT_EQ(back->device_orders, what.device_orders);
+  EXPECT_EQ(to_complete_text(back->recipe), to_complete_text(what.recipe));
+  EXPECT_EQ(std::count(back->passed_over.begin(), back->passed_over.end(), "CUDA_VISIBLE_DEVICES"), 0);
+}
+
+/// However the nodes of a job meet, its size is nnodes x nproc-per-node = 16, and nothing of it is called unread.
+TEST(LaunchMegatron, ReadsEveryMeetingOfTheNodes) {
+  const std::string model = " p.py --bf16 --tensor-model-parallel-size 8";
+  for (const char* meeting :
+       {"--node-rank 1 --master-addr host --master-port 6000", "--node_rank=$SLURM_NODEID --master_addr=$HEAD --master_port=6000",
+        "--node-rank ${NODE_RANK} --master-addr ${MASTER_ADDR} --master-port ${MASTER_PORT:-6000}",
+        "--rdzv-backend c10d --rdzv-endpoint $HEAD:29500 --rdzv-id $JOB --rdzv-conf timeout=900",
+        "--rdzv_backend=c10d --rdzv_endpoint=host:29500 --rdzv_id=7 --max-restarts=0 --monitor-interval 5",
+        "--standalone --log-dir logs --redirects 3 --tee 3 --local-ranks-filter 0 --role trainer"}) {
+    SCOPED_TRACE(meeting);
+    const std::string text = std::string("torchrun --nnodes 2 --nproc-per-node 8 ") + meeting + model;
+    const Outcome<LaunchReading> reading = read_launch(LaunchFormat::kMegatron, text);
+    ASSERT_TRUE(reading.ok()) << to_text(reading.problems().front());
+    EXPECT_EQ(reading->world, 16);
+    EXPECT_EQ(reading->recipe.dp, 2);
+    EXPECT_TRUE(reading->passed_over.empty()) << reading->passed_over.front();
+  }
+  EXPECT_EQ(read_launch(LaunchFormat::kMegatron, "torchrun --nnodes 2:2 --nproc-per-node 8" + model)->world, 16);
+  EXPECT_EQ(read_launch(LaunchFormat::kMegatron, "torchrun --nproc-per-node gpu" + model, 8)->world, 8);
+  EXPECT_EQ(code_of("torchrun --nnodes 1:4 --nproc-per-node 8" + model, std::nullopt), "launch.world_size");  // how many?
+  EXPECT_EQ(code_of("torchrun --nnodes 2:x --nproc-per-node 8" + model, std::nullopt), "launch.world_size");
+}
+
+/// The model's own arguments are read, so that another model than was planned does not pass unseen.
+TEST(LaunchMegatron, ReadsTheModel) {
+  const std::string shape =
+      "--num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 --vocab-size 128256";
+  const Outcome<LaunchReading> grouped =
+      read_launch(LaunchFormat::kMegatron, "--bf16 --group-query-attention --num-query-groups 8 --kv-channels 128 " + shape, 8);
+  ASSERT_TRUE(grouped.ok());
+  EXPECT_EQ(grouped->model.layers, 80);
+  EXPECT_EQ(grouped->model.hidden, 8192);
+  EXPECT_EQ(grouped->model.ffn_hidden, 28672);
+  EXPECT_EQ(grouped->model.heads, 64);
+  EXPECT_EQ(grouped->model.kv_heads, 8);
+  EXPECT_EQ(grouped->model.head_dim, 128);
+  EXPECT_EQ(grouped->model.vocab, 128256);
+  EXPECT_TRUE(grouped->passed_over.empty()) << grouped->passed_over.front();
+  // Groups without the switch: Megatron gives every head keys of its own.
+  EXPECT_EQ(read_launch(LaunchFormat::kMegatron, "--bf16 --num-query-groups 8 " + shape, 8)->model.kv_heads, 64);
+  EXPECT_EQ(read_launch(LaunchFormat::kBridge, "model.num_attention_heads=64 model.num_query_groups=8", 8)->model.kv_heads, 8);
+  EXPECT_EQ(read_launch(LaunchFormat::kMegatron, "--bf16", 8)->model.layers, std::nullopt);
+  const Outcome<LaunchReading> offloaded = read_launch(LaunchFormat::kMegatron, "--bf16 --optimizer-cpu-offload", 8);
+  ASSERT_EQ(std::count_if(offloaded->notes.begin(), offloaded->notes.end(),
+                          [](const Problem& note) { return note.code == "launch.offload"; }),
+            1);
 }
 
 /// dp 8 x cp 2 = 16 data ranks in instances of 4: four of them. Bridge has the same argument in its group ddp.
