@@ -103,32 +103,26 @@ Problem unknown_columns(const CsvTable& csv) {
 }
 
 /// Cells that hold a number or nothing in every table of training runs. An unreadable one is not a blank: the row is refused.
-constexpr std::string_view kNumericColumns[] = {"layers",
-                                                "hidden",
-                                                "ffn_hidden",
-                                                "heads",
-                                                "kv_heads",
-                                                "vocab",
-                                                "seq_len",
-                                                "micro_batch",
-                                                "global_batch",
-                                                "tp",
-                                                "pp",
-                                                "vpp",
-                                                "cp",
-                                                "dp",
-                                                "nodes_or_gpus",
-                                                "step_time_s",
-                                                "tokens_per_s_per_gpu",
-                                                "tflops_per_gpu"};
+constexpr std::string_view kCounts[] = {
+    "layers",      "hidden",       "ffn_hidden",   "heads",        "kv_heads", "head_dim", "vocab", "seq_len", "tokens_per_step",
+    "micro_batch", "global_batch", "grad_accum",   "batch_per_dp", "tp",       "pp",       "vpp",   "cp",      "dp",
+    "ulysses",     "ring",         "nodes_or_gpus"};
+constexpr std::string_view kFigures[] = {"step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "total_tokens_per_s",
+                                         "samples_per_s"};
 
 /// The first cell that is neither blank nor a number above 0, as a sentence; empty when all are.
-std::string unreadable_cell(const published::Row& row, const CsvTable& csv) {
-  for (const std::string_view column : kNumericColumns) {
-    if (!csv.has(column) || row.text(column).empty()) continue;
-    const std::optional<double> value = row.count(column);
-    if (!value || !(*value >= 0.0) || *value > 1e18) return fmt::format("{} is not a number: '{}'", column, row.text(column));
+std::string unreadable_cell(const published::Row& row) {
+  const auto wrong = [](std::optional<double> value) { return !value || !(*value >= 0.0) || *value > 1e18; };
+  const auto said = [&](std::string_view column) { return fmt::format("{} is not a number: '{}'", column, row.text(column)); };
+  for (const std::string_view column : kCounts) {
+    if (row.blank(column)) continue;
+    const std::optional<std::int64_t> whole = row.integer(column);
+    if (wrong(whole ? std::optional(static_cast<double>(*whole)) : row.number(column))) return said(column);
   }
+  for (const std::string_view column : kFigures) {
+    if (!row.blank(column) && wrong(row.figure(column))) return said(column);
+  }
+  if (!row.blank("mfu") && wrong(row.share("mfu"))) return said("mfu");
   return {};
 }
 
@@ -141,7 +135,7 @@ Outcome<MeasuredTable> read_table(const CsvTable& csv, const Family& family) {
   } else {
     for (std::size_t index = 0; index < csv.size(); ++index) {
       const published::Row row(csv.row(index));
-      if (std::string trouble = unreadable_cell(row, csv); !trouble.empty())
+      if (std::string trouble = unreadable_cell(row); !trouble.empty())
         reading.skip(row, std::move(trouble));
       else
         family.adapter(row, reading);

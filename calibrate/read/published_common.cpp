@@ -225,7 +225,7 @@ void set_batch(const Row& row, Draft& draft) {
 
 /// The place: the GPU as its column prints it, with the memory of its own column where a GPU is sold with two.
 std::string place_of(const Row& row) {
-  if (row.says("gpu", "A100") && row.number("gpu_mem_gb") == 40.0 && !row.says("gpu", "PCIe")) return "a100-40gb-8x200g-roce";
+  if (row.says("gpu", "A100") && row.text("gpu_mem_gb").starts_with("40") && !row.says("gpu", "PCIe")) return "a100-40gb-8x200g-roce";
   if (row.says("gpu", "H100") && row.says("gpu", "HBM2e")) return "torchtitan-h100";
   if (row.says("gpu", "A3 Mega")) return "gcp-a3-mega";
   if (row.says("gpu", "A3 Ultra")) return "gcp-a3-ultra";
@@ -303,9 +303,9 @@ void set_rates(const Row& row, const FlopsConvention& convention, Draft& draft) 
   };
   const double gpus = static_cast<double>(draft.run.gpus), sequence = static_cast<double>(draft.training().sequence.count());
   if (has(Metric::kTokensPerSecondPerGpu) || gpus <= 0) return;
-  if (const auto total = row.number("total_tokens_per_s"))
+  if (const auto total = row.figure("total_tokens_per_s"))
     draft.measure(Metric::kTokensPerSecondPerGpu, *total / gpus);
-  else if (const auto samples = row.number("samples_per_s"))
+  else if (const auto samples = row.figure("samples_per_s"))
     draft.measure(Metric::kTokensPerSecondPerGpu, *samples * sequence / gpus);
 }
 

@@ -8,6 +8,7 @@
 
 #include "calibrate/read/kernel_table.h"
 #include "model/cluster/cluster_spec.h"
+#include "model/quantity/text.h"
 
 namespace cpfit::published {
 
@@ -26,6 +27,23 @@ std::optional<std::pair<double, std::string_view>> leading_number(std::string_vi
   if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
   return std::pair{value, trimmed(std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end)))};
 }
+
+/// "131,072" without its separators; the text itself where a comma does not stand before three digits.
+std::string ungrouped(std::string_view text) {
+  std::string plain;
+  const auto digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != ',') {
+      plain += text[i];
+      continue;
+    }
+    if (!(i > 0 && digit(i - 1) && digit(i + 1) && digit(i + 2) && digit(i + 3)) || digit(i + 4)) return std::string(text);
+  }
+  return plain;
+}
+
+/// Columns that count tokens.
+bool of_tokens(std::string_view column) { return column.ends_with("_len") || contains_word(column, "tokens"); }
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kClusterOf{{
     {"A100-SXM4-80GB", "dgx-a100"},
@@ -63,12 +81,35 @@ std::optional<double> Row::share(std::string_view column) const {
 }
 
 std::optional<double> Row::count(std::string_view column) const {
-  const auto leading = leading_number(text(column));
+  const std::string plain = ungrouped(text(column));
+  const auto leading = leading_number(plain);
   if (!leading) return std::nullopt;
   if (leading->second.empty()) return leading->first;
   if (leading->second == "k" || leading->second == "K") return leading->first * 1e3;
   if (leading->second == "M") return leading->first * 1e6;
+  if (leading->second == "B") return leading->first * 1e9;
   return std::nullopt;
+}
+
+std::optional<std::int64_t> Row::integer(std::string_view column) const {
+  if (const auto plain = row_.integer(column)) return plain;
+  if (of_tokens(column)) {
+    std::string tokens = ungrouped(text(column));
+    if (const std::size_t word = tokens.find(" tok"); word != std::string::npos) tokens.resize(word);
+    const Outcome<Tokens> parsed = parse_tokens(tokens);
+    return parsed.ok() ? std::optional(parsed->count()) : std::nullopt;
+  }
+  const auto value = count(column);
+  constexpr double kMost = 9e15;  // below it every whole number is a double
+  if (!value || *value != std::floor(*value) || std::abs(*value) > kMost) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
+std::optional<double> Row::figure(std::string_view column) const {
+  if (const auto value = count(column)) return value;
+  if (!column.ends_with("_s") || column.find("per_s") != std::string_view::npos) return std::nullopt;
+  const Outcome<Seconds> time = parse_time(text(column));
+  return time.ok() ? std::optional(time->value()) : std::nullopt;
 }
 
 bool Row::says(std::string_view column, std::string_view word) const { return contains_word(text(column), word); }

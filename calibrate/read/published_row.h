@@ -23,10 +23,14 @@ class Row {
   [[nodiscard]] std::string_view text(std::string_view column) const { return row_.text(column); }
   [[nodiscard]] bool blank(std::string_view column) const { return row_.blank(column); }
   [[nodiscard]] std::optional<double> number(std::string_view column) const { return row_.number(column); }
-  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view column) const { return row_.integer(column); }
+  /// A whole number as people print it: "8192", "8,192", "1.2e6"; "8k" and "1M" tokens are 2^13 and 2^20 as everywhere in cpfit,
+  /// of anything else 8,000 and 10^6.
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view column) const;
+  /// A figure as people print it: "440", "12,800", "12.8k", "1.2e6"; "10.2 s" and "950 ms" in a column of seconds.
+  [[nodiscard]] std::optional<double> figure(std::string_view column) const;
   /// "47.7%" and "44% of peak (...)" as shares; a bare number at most 1 is a share already, above it per cent.
   [[nodiscard]] std::optional<double> share(std::string_view column) const;
-  /// "74.1k" as 74100, "16M" as 16e6, else a plain number.
+  /// "74.1k" as 74100, "16M" as 16e6, "70B" as 70e9, "12,800" as 12800, else a plain number.
   [[nodiscard]] std::optional<double> count(std::string_view column) const;
   /// Whether the cell contains the word, case ignored.
   [[nodiscard]] bool says(std::string_view column, std::string_view word) const;

@@ -89,9 +89,9 @@ void measure_throughput(Draft& draft, const Row& row, const FlopsConvention& con
   MeasuredRun& run = draft.run;
   run.flops = convention;
   run.peak_flops_for_mfu = dense_peak(run.scenario.cluster.gpu, draft.recipe().precision).value();
-  draft.measure(Metric::kStepSeconds, row.number("step_time_s"));
-  draft.measure(Metric::kTokensPerSecondPerGpu, row.number("tokens_per_s_per_gpu"));
-  draft.measure(Metric::kTflopsPerGpu, row.number("tflops_per_gpu"));
+  draft.measure(Metric::kStepSeconds, row.figure("step_time_s"));
+  draft.measure(Metric::kTokensPerSecondPerGpu, row.figure("tokens_per_s_per_gpu"));
+  draft.measure(Metric::kTflopsPerGpu, row.figure("tflops_per_gpu"));
   draft.measure(Metric::kMfu, row.share("mfu"));
 }
 

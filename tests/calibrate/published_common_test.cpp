@@ -65,6 +65,32 @@ TEST(CommonTable, TheSoftwareNamesTheRules) {
   EXPECT_THAT(unknown.conditions, testing::Contains(testing::HasSubstr("not known")));
 }
 
+/// Cells as people print them: k and M tokens are 2^10 and 2^20 as in every other input, of anything else 10^3 and 10^6.
+TEST(CommonTable, NumbersAreReadAsPeoplePrintThem) {
+  for (const char* text : {"8192", "8k", "8K", "8 k", "8,192", "8.192e3", "8192 tokens"})
+    EXPECT_EQ(only_run({{"seq_len", text}}).scenario.training.sequence.count(), 8192) << text;
+  EXPECT_EQ(only_run({{"seq_len", "1M"}}).scenario.training.sequence.count(), 1048576);
+  EXPECT_EQ(only_run({{"seq_len", "1.5k"}}).scenario.training.sequence.count(), 1536);
+  EXPECT_EQ(only_run({{"seq_len", "1.2e6"}}).scenario.training.sequence.count(), 1200000);
+  // 1M tokens a step over sequences of 8k are 128 of them.
+  EXPECT_EQ(only_run({{"global_batch", ""}, {"tokens_per_step", "1M"}}, {"tokens_per_step"}).scenario.training.global_batch, 128);
+  EXPECT_EQ(only_run({{"vocab", "128k"}}).scenario.model.vocab, 128000);
+  const auto measured = [](const Cells& row) { return only_run(row).measured.front().second; };
+  for (const char* text : {"10.2", "10.2 s", "10.2s", "10200 ms"})
+    EXPECT_DOUBLE_EQ(measured({{"step_time_s", text}}), 10.2) << text;
+  for (const char* text : {"12800", "12,800", "12.8k", "1.28e4"})
+    EXPECT_DOUBLE_EQ(measured({{"step_time_s", ""}, {"tokens_per_s_per_gpu", text}}), 12800) << text;
+  EXPECT_DOUBLE_EQ(measured({{"step_time_s", ""}, {"mfu", "45 %"}}), 0.45);
+}
+
+TEST(CommonTable, WhatCannotBeReadIsNamed) {
+  EXPECT_EQ(only_reason({{"seq_len", "8 pages"}}), "seq_len is not a number: '8 pages'");
+  EXPECT_EQ(only_reason({{"seq_len", "8,19"}}), "seq_len is not a number: '8,19'");
+  EXPECT_EQ(only_reason({{"tp", "two"}}), "tp is not a number: 'two'");  // not: searched, as if it were blank
+  EXPECT_EQ(only_reason({{"step_time_s", "~10"}}), "step_time_s is not a number: '~10'");
+  EXPECT_EQ(only_reason({{"seq_len", ""}}), "the sequence length is not printed");
+}
+
 TEST(CommonTable, TheExchangeIsTheOneThatIsNamed) {
   EXPECT_EQ(recipe(only_run({{"cp_method", "ring attention"}})).cp_comm, CpComm::kP2p);
   const MeasuredRun ulysses = only_run({{"cp_method", "Ulysses"}, {"cp", "4"}, {"tp", "1"}});
