@@ -159,7 +159,7 @@ void set_context_parallelism(const Row& row, Reading& reading, Draft& draft) {
     if (recipe.window == recipe.cp) recipe.cp_comm = CpComm::kP2p, recipe.window = 1;
   }
   if (recipe.cp_comm == CpComm::kA2aP2p) {
-    if (!ulysses) draft.refuse("its split into exchange and ring is not printed");
+    if (!ulysses) draft.not_said("a2a_degree");
     recipe.a2a_degree = static_cast<std::int32_t>(std::clamp<std::int64_t>(ulysses.value_or(1), 1, kMaxDegree));
   }
   if (row.says("cp_method", "striped")) recipe.shard_layout = ShardLayout::kStriped;

@@ -240,11 +240,13 @@ void read_burstengine(const Row& row, Reading& reading) {
                                    : "megatron-2024",
                          "burstengine-a800");
   Recipe& recipe = draft.recipe();
-  if (row.blank("cp") && row.blank("tp")) {
+  const bool degree_supposed = row.blank("cp") && row.blank("tp");
+  if (degree_supposed) {
     // Where the sheet has both, its columns without a degree repeat those over all GPUs (933, 619.48, 1023.09, 533.88 tokens/s).
     (tensor ? recipe.tp : recipe.cp) = static_cast<std::int32_t>(draft.run.gpus);
     draft.run.conditions.push_back(
         "supposed: the degree is not printed; one sequence over all GPUs, as the sheet's other columns");
+    if (row.says("raw", "OOM")) draft.refuse("the degree is not printed");
   }
   if (row.says("notes", "SUSPICIOUS")) draft.refuse("the table marks the cell as a suspicious copy");
   if (draft.model().layers == 0 && !row.blank("layers")) {
@@ -290,7 +292,7 @@ void read_burstengine(const Row& row, Reading& reading) {
   draft.training().global_batch = dp;  // one sequence per data-parallel rank
   // Of 64k tokens a GPU some of LoongTrain's rows ran and some died; what its baseline kept in memory is not printed.
   if (loong && row.says("raw", "OOM")) draft.refuse("LoongTrain died of memory: what its baseline kept there is not printed");
-  if (!loong) draft.run.died = row.says("raw", "OOM");
+  if (!loong && !degree_supposed) draft.run.died = row.says("raw", "OOM");
   draft.measure(Metric::kTokensPerSecondPerGpu, row.number("tokens_per_s_per_gpu"));
   draft.run.group = loong     ? "LoongTrain"
                     : burst   ? "BurstEngine"

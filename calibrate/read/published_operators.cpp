@@ -132,8 +132,9 @@ void read_usp_operator(const Row& row, Reading& reading) {
                                     row.says("interconnect", "PCIe") && !row.says("gpu", "L20") ? "a100-pcie-4gpu" : "");
   Recipe& recipe = draft.kernel.recipe;
   read_as_yunchang_ran(row, draft.kernel, draft.gpus);
-  draft.kernel.synchronized = row.says("pass_", "fwd") && !row.says("pass_", "bwd");  // benchmark_longctx.py, forward only
   draft.kernel.packed_qkv = contains_word(row.text("cp_method"), "qkvpack");
+  // benchmark_longctx.py waits after every forward pass, benchmark_longctx_qkvpacked.py does not.
+  draft.kernel.synchronized = row.says("pass_", "fwd") && !row.says("pass_", "bwd") && !draft.kernel.packed_qkv;
   exchange_and_ring(recipe, row.integer("ulysses").value_or(1), row.integer("ring").value_or(1));
   shard_as(recipe, row.text("cp_method"));
   // "group_num": query heads per KV head (1 = MHA). The paper prints 4 in its captions only.

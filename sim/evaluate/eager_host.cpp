@@ -12,7 +12,7 @@ constexpr double kPointToPoint = 35e-6;  // s
 // Calls of PyTorch, counted in the codes (yunchang 56118e0, zhuzilin 8996282):
 constexpr double kExchangeCalls = 8;   // Function.apply, reshape, transpose, contiguous, empty_like, the collective, twice more
 constexpr double kReorderCalls = 5;    // the same of a group of one rank, which only reorders
-constexpr double kStepCalls = 8;       // two buffers, the batch and its wait; flash_attn: checks, outputs, kernel
+constexpr double kStepCalls = 16;      // two buffers, four operations, the batch, four waits; flash_attn: checks, outputs, kernel
 constexpr double kMergeCalls = 11;     // casts, the merge operator by operator, slices
 constexpr double kBackwardCalls = 16;  // both rings' buffers and waits, gradients' buffers, flash_attn's three kernels, sums
 constexpr int kMessages = 4;           // of a hop: K and V, sent and received

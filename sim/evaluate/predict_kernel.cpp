@@ -128,9 +128,12 @@ std::variant<Predicted, Unpredictable> predict_operator(const MeasuredKernel& ke
     const double gpu = whole.total().value() + copies;
     const double seconds =
         kernel.synchronized ? host.before + std::max(gpu, host.whole - host.before) : std::max(gpu, host.whole);
-    const double from_host = (seconds - gpu) * kHostSigma;
+    // Steps, messages and merges are put together as those of a training step are.
+    const bool composed = recipe.cp > 1;
+    const double from_host = (seconds - gpu) * kHostSigma, waited = composed ? whole.cp.value() * kExposedSigma : 0,
+                 computed = composed ? (gpu - whole.cp.value()) * kComputeSigma : 0;
     total.seconds += weight * seconds;
-    total.deviation += weight * std::sqrt(whole.variance + from_host * from_host);
+    total.deviation += weight * std::sqrt(whole.variance + from_host * from_host + waited * waited + computed * computed);
   };
   if (kernel.packings.empty()) add_call(Mask{}, 1.0);
   for (const std::vector<DocumentClass>& documents : kernel.packings) {
