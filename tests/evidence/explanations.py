@@ -27,6 +27,12 @@ EXPLAINED = [
      "in the source these layouts take 1.1 to 1.5 times as long as tp 1, 4 and 8 beside them, the less the longer the sequence, and "
      "head exchanges longer than the ring alone. A gradient reduction at 15 GB/s would explain them and half of what tp 4 lacks; no "
      "share of the eight links gives that rate to groups of every second GPU."),
+    (lambda s: s.table == "burstengine" and s.run["group"] == "LoongTrain" and "double_ring" in s.run["recipe"],
+     "LoongTrain's double ring as BurstEngine's authors ran it: half the speed that their own kernel benchmark gives the same ring "
+     "(140 TFLOP/s at these lengths). Its script sets INTRA_SIZE=1; what that does to the windows is not known."),
+    (lambda s: s.table == "burstengine" and s.run["group"] == "Megatron CP",
+     "one flat ring over four nodes sends 20 GB/s from node to node, in the source's kernel benchmark as in its training runs: NCCL "
+     "may spread a pair's two channels over two 100 Gb/s NICs. cpfit routes a hop over one NIC."),
     (lambda s: s.table == "nemo_long_sequence" and s.run["cp"] == 1,
      "the best run without CP: its layout is not printed and is searched. Runs of 128k tokens and more on tp 8 and 16 all took 1.3 times "
      "the prediction, shorter ones and those with CP did not: full recompute or attention over keys beyond the cache would explain it."),
