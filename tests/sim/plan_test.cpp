@@ -110,7 +110,8 @@ TEST(Plan, RemarksOnWhatAReaderWouldNotGuess) {
   EXPECT_NE(remarks(h100 + "framework = \"torchtitan\"\n", "tp=1,cp=8,pp=1,dp=1").find("all-gathers"), std::string::npos);
   EXPECT_EQ(remarks(h100 + "framework = \"torchtitan\"\n", "tp=1,cp=1,pp=1,dp=8"), "");
   // 16k of 64k tokens are real.
-  EXPECT_NE(remarks(h100 + "mask = {lengths = [\"16k\"]}\n", "tp=1,cp=8,pp=1,dp=1").find("25 %"), std::string::npos);
+  EXPECT_NE(remarks(h100 + "mask = {kind = \"documents\", lengths = [\"16k\"]}\n", "tp=1,cp=8,pp=1,dp=1").find("25 %"),
+            std::string::npos);
 }
 
 TEST(Plan, SaysWhatTheRulesAskForWhereNothingIsLegal) {
