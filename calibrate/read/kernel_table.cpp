@@ -182,7 +182,7 @@ const std::vector<Format>& published_formats() {
         [](const CsvRow& row) { return read_cudnn_norms(row, AttentionPass::kBackward); }}},
       {"Dao-AILab/flash-attention 0251105 figures", {"kernel", "pass_", "head_dim", "tflops"}, {read_flash_figures}},
       {"published GEMM rates", {"op", "m", "n", "k", "tflops", "time_ms"}, {read_gemm}},
-      {"MooreThreads/SimuMax 4dcaae5 operator efficiencies", {"op", "peak_tflops", "shape", "efficiency"}, {read_simumax}},
+      {"MooreThreads/SimuMax 4dcaae5 operator efficiencies", {"op", "peak_tflops", "shape", "efficiency"}, {read_simumax}, true},
       {"published NCCL bus rates", {"collective", "nodes", "busbw_gbps"}, {read_nccl_busbw}},
   };
   return kFormats;
@@ -201,7 +201,7 @@ Outcome<KernelTable> read_kernel_table(const CsvTable& csv) {
   formats.insert(formats.end(), reference_formats().begin(), reference_formats().end());
   for (const Format& format : formats) {
     if (!std::all_of(format.columns.begin(), format.columns.end(), [&](const char* column) { return csv.has(column); })) continue;
-    KernelTable table{csv.path(), format.source, {}, {}};
+    KernelTable table{csv.path(), format.source, {}, {}, format.continuous};
     for (std::size_t index = 0; index < csv.size(); ++index) {
       const CsvRow row = csv.row(index);
       for (const Reader reader : format.readers) {

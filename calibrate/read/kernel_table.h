@@ -73,6 +73,7 @@ struct KernelTable {
   std::string source;  // "aiconfigurator 095f58a, TRT-LLM"
   std::vector<KernelMeasurement> rows;
   std::vector<UnusedRow> unused;
+  bool continuous = false;  // a hundred calls of each kernel one after another: the GPU is at its power limit from the first
   bool own_run = false;     // one run of one machine, imported by the person who has it: all its collectives count
   double network_rate = 0;  // bytes/s of one node's NICs together, where that person says so
 };

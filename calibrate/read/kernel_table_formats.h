@@ -25,6 +25,7 @@ struct Format {
   const char* source;
   std::vector<const char*> columns;  // that only this format has together
   std::vector<Reader> readers;       // each gives one measurement per row
+  bool continuous = false;           // see KernelTable
 };
 
 /// Extracts of other tools' tables: microseconds instead of milliseconds, shares of peak instead of times.

@@ -157,7 +157,7 @@ const std::vector<Format>& reference_formats() {
       {"aiconfigurator attention sweep", {"gpu", "kernel", "q_len", "prefix_len", "latency_us"}, {read_attention_sweep}},
       {"NVIDIA/cudnn-frontend SDPA extract", {"gpu", "cudnn_backend", "d_qk", "d_vo", "time_ms"}, {read_cudnn_extract}},
       {"aiconfigurator NCCL extract", {"system", "nccl_version", "op", "num_gpus", "latency_us"}, {read_nccl_extract}},
-      {"SimuMax extract", {"system", "op", "shape", "fraction_of_peak"}, {read_simumax_extract}},
+      {"SimuMax extract", {"system", "op", "shape", "fraction_of_peak"}, {read_simumax_extract}, true},
   };
   return kFormats;
 }

@@ -24,9 +24,10 @@ std::string collective_cluster(const std::string& gpu, const CollectiveMeasureme
 
 class Filer {
  public:
-  Filer(Reading& reading, std::int64_t line, const std::string& gpu, Seconds time) : reading_(reading), gpu_(gpu) {
-    kernel_.line = line;
-    kernel_.seconds = time.value();
+  Filer(Reading& reading, const KernelTable& table, const KernelMeasurement& row) : reading_(reading), gpu_(row.gpu) {
+    kernel_.line = row.line;
+    kernel_.seconds = row.time.value();
+    kernel_.warm = table.continuous ? 1 : 0;
   }
 
   void operator()(const GemmMeasurement& what) {
@@ -90,7 +91,7 @@ void add_kernels(const KernelTable& table, Reading& reading) {
   std::set<std::int64_t> used;
   for (const KernelMeasurement& row : table.rows) {
     used.insert(row.line);
-    std::visit(Filer(reading, row.line, row.gpu, row.time), row.what);
+    std::visit(Filer(reading, table, row), row.what);
   }
   for (const UnusedRow& row : table.unused) {
     if (used.insert(row.line).second) reading.skip(row.line, row.reason);

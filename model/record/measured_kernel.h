@@ -33,6 +33,7 @@ struct MeasuredKernel {
   KernelKind kind = KernelKind::kGemm;
   Cluster cluster;     // the device is cluster.gpu; the network matters to collectives and distributed attention only
   double seconds = 0;  // measured
+  double warm = 0;     // kGemm, kAttention: 1 where calls follow one another for so long that the GPU is at its power limit
 
   // kGemm
   std::vector<GemmShape> gemms;

@@ -154,15 +154,17 @@ std::variant<Predicted, Unpredictable> predict(const MeasuredKernel& kernel, Pre
       const double peak = dense_peak(gpu, kernel.math).value();
       if (peak <= 0) return Unpredictable{"the device has no peak for this number format"};
       if (gemm_flops(kernel) / kernel.seconds > peak) return Unpredictable{"exceeds peak"};
-      for (const GemmShape& shape : kernel.gemms) total.add(gemm_time(rates, shape, kernel.math));
+      for (const GemmShape& shape : kernel.gemms) total.add(gemm_time(rates, shape, kernel.math, kernel.warm));
       return total.with_interval();
     }
     case KernelKind::kAttention: {
       const double peak = dense_peak(gpu, kernel.attention.math).value();
       if (peak <= 0) return Unpredictable{"the device has no peak for this number format"};
       if (attention_flops(kernel) / kernel.seconds > peak) return Unpredictable{"exceeds peak"};
-      if (kernel.forward) total.add(attention_time(rates, kernel.attention, AttentionPass::kForward, kernel.library));
-      if (kernel.backward) total.add(attention_time(rates, kernel.attention, AttentionPass::kBackward, kernel.library));
+      if (kernel.forward)
+        total.add(attention_time(rates, kernel.attention, AttentionPass::kForward, kernel.library, kernel.warm));
+      if (kernel.backward)
+        total.add(attention_time(rates, kernel.attention, AttentionPass::kBackward, kernel.library, kernel.warm));
       return total.with_interval();
     }
     case KernelKind::kMemoryBound: {

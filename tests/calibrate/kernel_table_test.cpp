@@ -69,6 +69,11 @@ TEST(KernelTable, TurnsTflopsBackIntoTimeTheWayTheFigureCountedThem) {
   EXPECT_NEAR(table.rows[0].time.value(), 3.5 * 4 * 1024.0 * 1024 / 2 * 128 * 16 * 2 / 150e12, 1e-12);
 }
 
+TEST(KernelTable, TablesOfCallsOneAfterAnotherSaySo) {
+  EXPECT_TRUE(read("gpu,op,peak_tflops,shape,efficiency\nB200,matmul,2250,\"b=1, m=64, k=64, n=64\",0.5\n").continuous);
+  EXPECT_FALSE(read("system,gpu,framework,dtype,m,n,k,latency_ms\nx,NVIDIA H200,f,bfloat16,64,64,64,0.5\n").continuous);
+}
+
 TEST(KernelTable, BusRatesBecomeTimes) {
   const KernelTable table = read(
       "gpu,n_gpus,nodes,interconnect,collective,size_bytes,time_us,busbw_gbps,source\n"

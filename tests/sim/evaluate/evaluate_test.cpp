@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "model/rates/gpu_rates.h"
 #include "sim/evaluate/eager_host.h"
 #include "sim/evaluate/evaluate.h"
 #include "sim/evaluate/possible_recipes.h"
@@ -243,6 +244,23 @@ double predicted(MeasuredKernel kernel) {
   table.kernels = {std::move(kernel)};
   const ValidationResult result = evaluate(table, RateSet::defaults());
   return result.rows.empty() ? 0.0 : result.rows[0].predicted;
+}
+
+// Calls one after another run at the power limit: what that takes from long kernels of the table, it takes from short ones too.
+TEST(Kernel, CallsOneAfterAnotherRunWarm) {
+  MeasuredKernel kernel;
+  kernel.kind = KernelKind::kGemm;
+  kernel.cluster = build_cluster("dgx-b200", 1).value();
+  kernel.gemms = {{4096, 4096, 4096}};
+  kernel.seconds = 1;
+  const double cold = predicted(kernel);
+  kernel.warm = 1;
+  const RateSet rates = RateSet::defaults();
+  const GpuRates& gpu = rates.of(kernel.cluster.gpu);
+  const GemmCurve& curve = gpu.gemm[static_cast<std::size_t>(MathKind::kBf16)].curve;
+  // 4096^3 is some 80 us, far below `sustained`: cold it loses next to nothing.
+  EXPECT_GT(curve.sustained, 2e-3);
+  EXPECT_NEAR((predicted(kernel) - curve.launch) / (cold - curve.launch), 1 + curve.sustained_loss, 0.01);
 }
 
 TEST(Operator, AShortOneTakesTheTimeOfItsLaunches) {
