@@ -12,7 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/usage.h"
 #include "cli/version.h"
-#include "model/quantity/problem.h"
+#include "model/quantity/given_path.h"
 #include "sim/plan/worker_threads.h"
 
 int main(int argc, char** argv) {
@@ -25,7 +25,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("cpfit ") + cli::kVersion);
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 3 no legal or fitting recipe, 4 waived.\n"
+      "Exit codes: 0 done, 1 failed (disk full, no permission), 2 wrong usage or bad input (also a path that is a folder, is "
+      "not\n"
+      "there, or is no database of cpfit), 3 no legal or fitting recipe, 4 waived.\n"
       "First steps: cpfit plan examples/llama3-8b-128k-1node.toml");
   int exit_code = cli::kDone;
   cli::add_plan(app, exit_code);
@@ -50,7 +52,10 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "{}", cli::usage_message(app, error));
       return cli::kBadInput;
     }
-    (void)app.exit(error);  // prints the help or the version
+    (void)app.exit(error);             // prints the help or the version
+  } catch (const InputError& error) {  // a path that cannot be what was meant, wherever it was used
+    fmt::print(stderr, "cpfit: {}\n", error.what());
+    return cli::kBadInput;
   } catch (const Error& error) {
     fmt::print(stderr, "cpfit: {}\n", error.what());
     return cli::kFailed;

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "model/quantity/problem.h"
+#include "model/quantity/given_path.h"
 
 namespace cpfit::cli {
 
@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 class Draft {
  public:
   explicit Draft(const std::string& path) : path_(path) {
+    if (!given_path_trouble(path).empty()) throw_unwritable(path, "");
     std::error_code ignored;
     target_ = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored).string() : path;
     if (target_.empty()) target_ = path;

@@ -9,7 +9,8 @@
 
 namespace cpfit::cli {
 
-/// Nothing for an empty path. Throws Error with path and reason; what `write` throws but Errors passes through.
+/// Nothing for an empty path. Throws Error with path and reason, InputError where the path is at fault (a folder, one that is not
+/// there); what `write` throws but Errors passes through.
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace cpfit::cli

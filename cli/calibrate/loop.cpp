@@ -22,6 +22,8 @@
 #include "db/store/calibration_store.h"
 #include "db/store/validation_store.h"
 #include "model/cluster/gpu.h"
+#include "model/quantity/counted.h"
+#include "model/quantity/given_path.h"
 #include "model/quantity/text.h"
 #include "model/rates/overlay.h"
 #include "sim/evaluate/ring_validation.h"
@@ -349,7 +351,8 @@ std::string loop_text(const LoopResult& result, bool every_row) {
                               result.hidden),
                   0) +
           "\n";
-  for (const auto& [reason, count] : result.left_out) text += fmt::format("{} steps not predicted: {}\n", count, reason);
+  for (const auto& [reason, count] : result.left_out)
+    text += fmt::format("{} not predicted: {}\n", counted(count, "step"), reason);
   return text;
 }
 
@@ -364,10 +367,7 @@ class LoopFolder {
   explicit LoopFolder(const std::string& wanted) : kept_(!wanted.empty()) {
     path_ =
         kept_ ? std::filesystem::path(wanted) : std::filesystem::temp_directory_path() / fmt::format("cpfit-loop-{}", ::getpid());
-    std::error_code failure;
-    std::filesystem::create_directories(path_, failure);
-    if (failure)
-      throw Error(fmt::format("cannot make the folder {}: {}; choose another with --keep", path_.string(), failure.message()));
+    make_given_folder(path_.string());
   }
   ~LoopFolder() {
     std::error_code ignored;

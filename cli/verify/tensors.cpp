@@ -16,6 +16,7 @@
 #include "db/store/verification_store.h"
 #include "kernels/verify/check.h"
 #include "kernels/verify/emit.h"
+#include "model/quantity/given_path.h"
 
 namespace cpfit::cli {
 
@@ -64,9 +65,7 @@ int run_emit(const EmitArguments& arguments) {
                      "Name another folder, or write over them with --force"}});
     return kBadInput;
   }
-  std::error_code failed;
-  std::filesystem::create_directories(arguments.folder, failed);
-  if (failed) throw Error(fmt::format("cannot make the folder '{}': {}", arguments.folder, failed.message()));
+  make_given_folder(arguments.folder);
   const std::vector<std::string> lines = kernels::emit_tensors(arguments.folder, *request, kVersion);
   if (arguments.json) {
     print_json({{"folder", arguments.folder}, {"manifest", arguments.folder + "/manifest.json"}, {"cases", lines}});

@@ -18,13 +18,14 @@ struct Store::Connection {
   SQLite::Database database;
 };
 
-/// Runs `work`; what SQLite throws becomes an Error that says what was being done ("store candidates in").
+/// Runs `work`; what SQLite throws becomes an Error (an InputError where the path is at fault) that says what was being done
+/// ("store candidates in").
 template <class Work>
 decltype(auto) guarded(const Store::Connection& connection, const std::string& doing, Work&& work) {
   try {
     return std::forward<Work>(work)();
   } catch (const SQLite::Exception& exception) {
-    throw Error("cannot " + doing + " '" + connection.path + "': " + explain(exception, connection.path, connection.patience));
+    throw_trouble("cannot " + doing + " '" + connection.path + "'", explain(exception, connection.path, connection.patience));
   }
 }
 

@@ -21,8 +21,8 @@ namespace {
 constexpr int kLogPages = 4096;  // the log is folded into the file when it holds this many pages (32 MiB)
 constexpr int kCacheKibibytes = 16 * 1024;
 
-[[noreturn]] void fail(const std::string& path, const std::string& reason) {
-  throw Error("cannot open the database '" + path + "': " + reason);
+[[noreturn]] void fail(const std::string& path, const Trouble& trouble) {
+  throw_trouble("cannot open the database '" + path + "'", trouble);
 }
 
 /// A URI under which SQLite reads a file without a lock or a log: for folders that cannot be written.
@@ -97,25 +97,25 @@ void accept(const RecognisedDatabase& seen, const std::string& path, StoreAccess
   const std::int32_t newest = schema_steps().back().version;
   const std::string versions = "schema " + std::to_string(seen.version) + ", this cpfit knows schema " + std::to_string(newest);
   if (seen.kind == DatabaseKind::kForeign) {
-    fail(path, "it is a database of another program, not of cpfit. Correct the path, or choose another file with --db");
+    fail(path, {"it is a database of another program, not of cpfit. Correct the path, or choose another file with --db", true});
   }
   if (seen.kind == DatabaseKind::kOurs && seen.version > newest) {
-    fail(path, "it was written by a newer cpfit (" + versions + "). Update cpfit, or choose another file with --db");
+    fail(path, {"it was written by a newer cpfit (" + versions + "). Update cpfit, or choose another file with --db", true});
   }
   if (access == StoreAccess::kWrite) return;
   if (seen.kind == DatabaseKind::kEmpty) {
-    fail(path, "it is empty. Make a study first (cpfit plan SCENARIO --db FILE), or correct the path");
+    fail(path, {"it is empty. Make a study first (cpfit plan SCENARIO --db FILE), or correct the path", true});
   }
   if (seen.version < kOldestRead) {
-    fail(path, "it was written by an older cpfit (" + versions + "). Open it once where it can be written, or copy it there");
+    fail(path,
+         {"it was written by an older cpfit (" + versions + "). Open it once where it can be written, or copy it there", true});
   }
 }
 
 }  // namespace
 
 Store open_store(const std::string& path, const StoreOptions& options) {
-  const std::string trouble = file_trouble(path, options.access == StoreAccess::kWrite);
-  if (!trouble.empty()) fail(path, trouble);
+  if (const Trouble trouble = file_trouble(path, options.access == StoreAccess::kWrite)) fail(path, trouble);
   try {
     auto connection = std::make_unique<Store::Connection>(Store::Connection{path, options.patience, open_file(path, options)});
     const RecognisedDatabase seen = recognise(connection->database);

@@ -1,4 +1,5 @@
 #include "model/record/measurement.h"
+#include "model/quantity/given_path.h"
 #include "model/quantity/text_file.h"
 
 #include <cerrno>
@@ -275,6 +276,7 @@ Outcome<MeasurementFile> read_measurement(const std::filesystem::path& path) {
 
 void write_measurement(const MeasurementFile& file, const std::filesystem::path& path) {
   const std::string text = measurement_json(file);
+  if (!given_path_trouble(path.string()).empty()) throw_unwritable(path.string(), "");
   const std::filesystem::path beside = path.string() + ".writing";
   errno = 0;
   std::ofstream stream(beside, std::ios::binary | std::ios::trunc);

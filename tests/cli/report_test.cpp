@@ -75,7 +75,8 @@ TEST(Report, SaysWhatItCannotWriteOrRead) {
   const Folder folder;
   const std::string scenario = folder.file("s.toml", small_scenario());
   const Said unwritable = cpfit({"report", scenario, "--out", "/nowhere/at/all.html"});
-  EXPECT_EQ(unwritable.exit_code, 1);
+  EXPECT_EQ(unwritable.exit_code, 2);
+  EXPECT_EQ(cpfit({"report", scenario, "--out", folder / "."}).exit_code, 2);
   EXPECT_THAT(unwritable.err, HasSubstr("/nowhere/at/all.html cannot be written"));
   const Said unreadable = cpfit({"report", (folder / "absent.toml"), "--out", (folder / "r.html")});
   EXPECT_EQ(unreadable.exit_code, 2);

@@ -159,14 +159,25 @@ TEST(TimelineTrouble, NamesTheOptionAndItsRepair) {
   refuses({"simulate", scenario, "--recipe", "cp=16", "--fidelity", "clock"}, {"--fidelity", "timeline"});
 }
 
-TEST(TimelineTrouble, AFileThatCannotBeWrittenIsTheWorldsFailure) {
+/// A path that cannot be what was meant: bad input, in one sentence with the repair behind the reason, and nothing written.
+void misplaced(const Words& words, const std::vector<std::string>& parts) {
+  SCOPED_TRACE(testing::PrintToString(words));
+  const Said said = cpfit(words);
+  EXPECT_EQ(said.exit_code, 2) << "signal " << said.signal << ": " << said.err;
+  EXPECT_EQ(said.out, "");
+  EXPECT_TRUE(said.err.starts_with("cpfit: ")) << said.err;
+  for (const std::string& part : parts) EXPECT_THAT(said.err, HasSubstr(part));
+}
+
+TEST(TimelineTrouble, AFileWithoutAFolderIsAMistakeOfInput) {
   const Folder folder;
   for (const char* option : {"--trace", "--spans"}) {
-    const Said said = cpfit({"simulate", example("llama3-8b-128k-1node"), "--recipe", "tp=1,cp=8,pp=1,dp=1,recompute=full",
-                             "--fidelity", "timeline", option, folder / "none/t.json"});
-    EXPECT_EQ(said.exit_code, 1) << said.err;
-    EXPECT_EQ(said.out, "");
-    EXPECT_THAT(said.err, AllOf(HasSubstr("none/t.json cannot be written"), HasSubstr("No such file")));
+    for (const auto& [path, reason] :
+         {std::pair(folder / "none/t.json", "none' does not exist"), std::pair(folder / ".", "folder")}) {
+      misplaced({"simulate", example("llama3-8b-128k-1node"), "--recipe", "tp=1,cp=8,pp=1,dp=1,recompute=full", "--fidelity",
+                 "timeline", option, path},
+                {path + " cannot be written", reason});
+    }
   }
 }
 
@@ -245,12 +256,14 @@ TEST(DatabaseTrouble, LeavesForeignFilesAlone) {
   const std::string scenario = folder.file("s.toml", small_scenario());
   const std::string picture = folder.file("a.png", std::string("\x89PNG\r\n\x1a\n") + std::string(5000, 'x'));
   const std::string before = read_file(picture);
-  fails(cpfit({"plan", scenario, "--db", picture}), {"a.png", "not a SQLite database", "--db"});
-  fails(cpfit({"runs", "list", "--db", picture}), {"a.png"});
+  // A path that is no database of cpfit is bad input, as one that is no scenario is; only what the world refuses ends with 1.
+  misplaced({"plan", scenario, "--db", picture}, {"a.png", "not a SQLite database", "--db"});
+  misplaced({"runs", "list", "--db", picture}, {"a.png"});
   EXPECT_EQ(read_file(picture), before);
-  fails(cpfit({"runs", "list", "--db", folder / "none.sqlite"}), {"no such file"});
-  fails(cpfit({"plan", scenario, "--db", folder / "."}), {"folder"});
-  fails(cpfit({"plan", scenario, "--db", folder / "none/a.sqlite"}), {"does not exist", "mkdir -p"});
+  misplaced({"runs", "list", "--db", folder / "none.sqlite"}, {"no such file"});
+  misplaced({"runs", "list", "--db", folder.file("empty.sqlite", "")}, {"it is empty"});
+  misplaced({"plan", scenario, "--db", folder / "."}, {"folder"});
+  misplaced({"plan", scenario, "--db", folder / "none/a.sqlite"}, {"does not exist", "mkdir -p"});
 }
 
 TEST(DatabaseTrouble, OfADamagedFileIsNamed) {

@@ -17,6 +17,7 @@
 #include "db/store/run_store.h"
 #include "db/store/validation_store.h"
 #include "db/store/verification_store.h"
+#include "model/quantity/given_path.h"
 #include "sample_records.h"
 
 namespace cpfit {
@@ -72,6 +73,29 @@ class TroubleTest : public ::testing::Test {
   sample::TemporaryFolder folder_;
   std::string path_ = folder_.file("study.cpfit");
 };
+
+/// Programs end otherwise for a path that is no database than for a disk that fails: the type says which.
+TEST_F(TroubleTest, AMisplacedPathIsAnErrorOfInput) {
+  const std::string junk = folder_.file("junk.cpfit");
+  std::ofstream(junk) << std::string(5000, 'x');
+  for (const StoreAccess access : {StoreAccess::kWrite, StoreAccess::kRead}) {
+    const StoreOptions options{.access = access};
+    EXPECT_THROW((void)open_store(folder_.file("."), options), InputError);
+    EXPECT_THROW((void)open_store(folder_.file("absent/study.cpfit"), options), InputError);
+    EXPECT_THROW((void)open_store(junk, options), InputError);
+  }
+  EXPECT_THROW((void)open_store(path_, {.access = StoreAccess::kRead}), InputError);  // no such file
+  make_study();
+  fs::resize_file(path_, 20'000);  // damaged: nothing is wrong with the path
+  try {
+    (void)list_runs(open_store(path_, {.access = StoreAccess::kRead}));
+    ADD_FAILURE() << "a damaged file was read";
+  } catch (const InputError& error) {
+    ADD_FAILURE() << error.what();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("damaged"));
+  }
+}
 
 TEST_F(TroubleTest, PathsThatLeadNowhere) {
   EXPECT_THAT(error_of_opening(folder_.file("absent/study.cpfit")),
