@@ -10,6 +10,7 @@
 #include "model/cluster/topology_text.h"
 #include "model/presets/embedded.h"
 #include "model/presets/entries.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/hash.h"
 #include "model/quantity/text.h"
 #include "model/rates/overlay.h"
@@ -191,14 +192,26 @@ std::string figures_sentence(const Candidate& candidate) {
                      print_time(candidate.step_high));
 }
 
-std::string control_sentence(const std::string& role, const Candidate& control, const Candidate& beside) {
+std::string control_sentence(const std::string& role, const Candidate& control, const Candidate& beside,
+                             const Requirements& requirements) {
   const bool other_cluster = control.recipe.world() != beside.recipe.world();  // a point of the controlled sweep
   const std::string name =
-      degrees_text(control.recipe) + (other_cluster ? fmt::format(" on {} GPUs", control.recipe.world()) : std::string());
+      degrees_text(control.recipe) + (other_cluster ? " on " + counted(control.recipe.world(), "GPU") : std::string());
   if (role == "out_of_memory") {
     return fmt::format("{} needs {} of {}: it misses by {} on stage {} in {}", name, print_bytes(control.memory.device),
                        print_bytes(control.verdict.capacity), print_bytes(control.memory.device - control.verdict.capacity),
                        control.memory.stage, name_of(control.memory.phase));
+  }
+  if (role == "no_margin") {
+    const Verdict verdict = judge_candidate(control, requirements);
+    return fmt::format("{} needs {} of {}: it is short of its margin by {} on stage {} in {}", name,
+                       print_bytes(control.memory.device), print_bytes(control.verdict.capacity),
+                       print_bytes(Bytes(verdict.amount)), control.memory.stage, name_of(control.memory.phase));
+  }
+  if (role == "without_cp") {
+    const double longer = control.time.step() / beside.time.step() - 1.0;
+    return fmt::format("{} fits as well: it needs {} of {}, and its step is {} {}", name, print_bytes(control.memory.device),
+                       print_bytes(control.verdict.capacity), print_share(std::abs(longer)), longer >= 0 ? "longer" : "shorter");
   }
   // Controls of the sweep have other GPUs: what each GPU gets done is compared, which is the step at equal GPUs.
   const double less = 1.0 - control.tokens_per_second_per_gpu / beside.tokens_per_second_per_gpu;
@@ -289,7 +302,8 @@ Outcome<Bundle> make_bundle(BundleMaterial material) {
   for (const auto& [role, control] : material.controls) {
     const Outcome<Candidate> evaluated = evaluate_control(scenario, material.rates, control);
     if (!evaluated.ok()) return evaluated.problems();
-    bundle.controls.push_back(bundled(role, *evaluated, control.world(), control_sentence(role, *evaluated, *candidate)));
+    bundle.controls.push_back(
+        bundled(role, *evaluated, control.world(), control_sentence(role, *evaluated, *candidate, scenario.requirements)));
   }
   bundle.missing_controls = std::move(material.missing_controls);
   bundle.links = link_loads(bench.value().context(scenario.training), recipe, kLinksKept);

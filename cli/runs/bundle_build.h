@@ -37,7 +37,8 @@ struct BundleMaterial {
 
 /// "needs 61 GiB of 79 GiB, 4.1 s per step"; of a control beside what it is a control of.
 [[nodiscard]] std::string figures_sentence(const Candidate& candidate);
-[[nodiscard]] std::string control_sentence(const std::string& role, const Candidate& control, const Candidate& beside);
+[[nodiscard]] std::string control_sentence(const std::string& role, const Candidate& control, const Candidate& beside,
+                                           const Requirements& requirements);
 
 /// What the presets say of this scenario's GPU, cluster, model and of the recipe's framework: "gpus.toml: gpu[X].memory".
 [[nodiscard]] NamedTexts preset_entries(const Scenario& scenario, const Recipe& recipe);

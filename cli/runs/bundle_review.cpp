@@ -7,9 +7,11 @@
 #include "cli/calibrate/groups.h"
 #include "cli/runs/bundle_build.h"
 #include "cli/runs/bundle_evidence.h"
+#include "cli/runs/review_text.h"
 #include "cli/runs/stored_study.h"
 #include "cli/version.h"
 #include "model/presets/embedded.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/hash.h"
 
 namespace cpfit::cli {
@@ -67,9 +69,10 @@ Outcome<std::vector<std::pair<std::string, Recipe>>> controls_of(const Bundle& b
     const Outcome<Recipe> recipe = parse_recipe(control.recipe, Recipe{});
     if (!recipe.ok()) return recipe.problems();
     if (recipe->world() != control.gpus || control.gpus > kGrowth * gpus) {
-      return Problem{
-          "bundle.control", where,
-          fmt::format("its control '{}' names {} GPUs, its recipe has {}", control.role, control.gpus, recipe->world()), kRepair};
+      return Problem{"bundle.control", where,
+                     fmt::format("its control '{}' names {}, its recipe has {}", control.role, counted(control.gpus, "GPU"),
+                                 recipe->world()),
+                     kRepair};
     }
     controls.emplace_back(control.role, *recipe);
   }
@@ -89,7 +92,8 @@ void compare_links(const std::vector<LinkLoad>& before, const std::vector<LinkLo
 
 /// The first rank that lies elsewhere than its recipe says.
 std::string misplaced(const std::vector<BundledRank>& given, const std::vector<BundledRank>& right) {
-  if (given.size() != right.size()) return fmt::format("it places {} ranks, its recipe has {}", given.size(), right.size());
+  if (given.size() != right.size())
+    return fmt::format("it places {}, its recipe has {}", counted(given.size(), "rank"), right.size());
   for (std::size_t i = 0; i < right.size(); ++i) {
     const BundledRank &a = given[i], &b = right[i];
     if (a == b) continue;
@@ -127,11 +131,12 @@ void compare_parts(const Bundle& bundle, const Bundle& now, BundleReview& review
 /// With the same cpfit nothing may come out otherwise: somebody wrote other figures.
 void refuse_differences(const std::string& where, BundleReview& review) {
   for (const MovedRecipe& moved : review.moved) {
-    const std::string what =
-        moved.figures.empty()
-            ? fmt::format("'{}' where this cpfit says '{}'", moved.fits_before, moved.fits_now)
-            : fmt::format("{} is {} in it, this cpfit, of the same version and presets, computes {}", moved.figures.front().name,
-                          moved.figures.front().before, moved.figures.front().after);
+    std::string what = fmt::format("'{}' where this cpfit says '{}'", moved.fits_before, moved.fits_now);
+    if (!moved.figures.empty()) {
+      const auto [before, after] = printed_pair(moved.figures.front());
+      what = fmt::format("{} is {} in it, this cpfit, of the same version and presets, computes {}",
+                         figure_label(moved.figures.front().name), before, after);
+    }
     review.refused.push_back({"bundle.figures", where, fmt::format("of its recipe '{}', {}", moved.role, what), kRepair});
   }
   for (const std::string& part : review.differs)

@@ -8,6 +8,7 @@
 #include "cli/runs/stored_study.h"
 #include "db/store/bundle_store.h"
 #include "model/presets/embedded.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/hash.h"
 
 namespace cpfit::cli {
@@ -204,12 +205,13 @@ std::vector<InputChange> changed_inputs(const Inputs& then, const Inputs& now, c
   return changes;
 }
 
-std::string change_text(const InputChange& change) {
+std::string change_text(const InputChange& change, const std::string& then, const std::string& now) {
   const auto digits = [&](const std::string& value) {
     if (value.empty()) return std::string("none");
     return change.input == "cpfit" ? value : value.substr(0, 12);
   };
-  std::string text = fmt::format("{}: {} ({} then, {} now)", change.kind, change.input, digits(change.then), digits(change.now));
+  std::string text =
+      fmt::format("{}: {} ({} {}, {} {})", change.kind, change.input, digits(change.then), then, digits(change.now), now);
   if (!change.told) return text;
   constexpr std::size_t kMost = 6;
   for (std::size_t i = 0; i < std::min(kMost, change.entries.size()); ++i) {
@@ -219,10 +221,11 @@ std::string change_text(const InputChange& change) {
   }
   if (change.entries.size() > kMost) text += fmt::format("; {} more", change.entries.size() - kMost);
   if (change.entries.empty())
-    text += change.elsewhere > 0 ? fmt::format(": {} values changed, none that speaks of this recipe", change.elsewhere)
-                                 : std::string(": no value changed");
+    text += change.elsewhere > 0
+                ? fmt::format(": {} changed, none that speaks of this recipe", counted(change.elsewhere, "value"))
+                : std::string(": no value changed");
   else if (change.elsewhere > 0)
-    text += fmt::format("; {} values that speak of something else", change.elsewhere);
+    text += fmt::format("; {} of something else", counted(change.elsewhere, "value"));
   return text;
 }
 

@@ -41,8 +41,10 @@ struct Inputs {
 /// `names`: under which presets speak of the study.
 [[nodiscard]] std::vector<InputChange> changed_inputs(const Inputs& then, const Inputs& now, const std::set<std::string>& names);
 
-/// "gpus.toml: gpu[X].memory '80 GiB' -> '79 GiB'", one line.
-[[nodiscard]] std::string change_text(const InputChange& change);
+/// "topology: presets/gpus.toml (12ab then, 34cd now): gpu[X].memory '80 GiB' -> '79 GiB'", one line; two stored studies are
+/// called by their names instead ("12ab in run 7, 34cd in run 9").
+[[nodiscard]] std::string change_text(const InputChange& change, const std::string& then = "then",
+                                      const std::string& now = "now");
 [[nodiscard]] Json changes_json(const std::vector<InputChange>& changes);
 
 }  // namespace cpfit::cli

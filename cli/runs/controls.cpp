@@ -36,23 +36,32 @@ bool shows_more(const Candidate& a, const Candidate& b, const Candidate& beside)
 /// What is changed beside CP is no gain of CP: a control has the recompute policy and the precision of what it stands beside.
 bool same_policy(const Recipe& a, const Recipe& b) { return a.recompute == b.recompute && a.precision == b.precision; }
 
-/// How much a smaller degree that dies says: the best recipe without CP before the same recipe with fewer ranks, before others.
-int weight(const Candidate& dead, const PlanResult& run, const Candidate& beside) {
-  if (run.has_control && dead.recipe == run.control.recipe) return 3;
-  if (dead.recipe.tp == beside.recipe.tp && dead.recipe.pp == beside.recipe.pp) return 2;
-  return 1;
+/// The run's best recipe without CP, where it says something of this one.
+const Candidate* without_cp(const PlanResult& run, const Candidate& beside) {
+  return run.has_control && beside.recipe.cp > 1 && same_policy(run.control.recipe, beside.recipe) ? &run.control : nullptr;
 }
 
+bool same_but_for_cp(const Candidate& a, const Candidate& b) { return a.recipe.tp == b.recipe.tp && a.recipe.pp == b.recipe.pp; }
+
+/// Of smaller degrees that die the same recipe with fewer ranks before others, then the larger degree, then the nearest to
+/// fitting.
+bool says_more(const Candidate& a, const Candidate& b, const Candidate& beside) {
+  const bool same_a = same_but_for_cp(a, beside), same_b = same_but_for_cp(b, beside);
+  if (same_a != same_b) return same_a;
+  if (a.recipe.cp != b.recipe.cp) return a.recipe.cp > b.recipe.cp;
+  return a.memory.device < b.memory.device;
+}
+
+/// Whoever asks what CP is for is answered with the best recipe without it. Only where that fits another one may die for it: the
+/// same recipe with fewer ranks.
 const Candidate* dead_control(const std::vector<const Candidate*>& all, const PlanResult& run, const Candidate& beside) {
+  const Candidate* control = without_cp(run, beside);
+  if (control != nullptr && control->verdict.fit != Fit::kFits) return control;
   const Candidate* best = nullptr;
-  // Where the best recipe without CP fits, only the same recipe with fewer CP ranks shows what CP is for.
-  const bool cp_is_needed = !run.has_control || run.control.verdict.fit == Fit::kOom;
   for (const Candidate* one : all) {
     if (one->recipe.cp >= beside.recipe.cp || one->verdict.fit != Fit::kOom || !same_policy(one->recipe, beside.recipe)) continue;
-    const int says = weight(*one, run, beside);
-    if (says == 1 && !cp_is_needed) continue;
-    const int most = best == nullptr ? 0 : weight(*best, run, beside);
-    if (says > most || (says == most && one->recipe.cp > best->recipe.cp)) best = one;
+    if (control != nullptr && !same_but_for_cp(*one, beside)) continue;
+    if (best == nullptr || says_more(*one, *best, beside)) best = one;
   }
   return best;
 }
@@ -69,7 +78,7 @@ const Candidate* slow_control(const std::vector<const Candidate*>& all, const Ca
 
 std::string why_nobody_dies(const PlanResult& run, const Candidate& beside) {
   if (beside.recipe.cp == 1) return "cp=1 is the smallest degree there is";
-  if (run.has_control && run.control.verdict.fit != Fit::kOom) {
+  if (without_cp(run, beside) != nullptr) {
     return fmt::format("cp=1 fits as well ({}): it is not memory that asks for context parallelism here",
                        to_text(run.control.recipe));
   }
@@ -82,8 +91,10 @@ std::string why_nobody_dies(const PlanResult& run, const Candidate& beside) {
 ChosenControls choose_controls(const PlanResult& run, const Candidate& beside) {
   ChosenControls chosen;
   const std::vector<const Candidate*> all = evaluated(run);
+  if (const Candidate* control = without_cp(run, beside); control != nullptr && control->verdict.fit == Fit::kFits)
+    chosen.found.emplace_back("without_cp", control->recipe);
   if (const Candidate* dead = dead_control(all, run, beside); dead != nullptr)
-    chosen.found.emplace_back("out_of_memory", dead->recipe);
+    chosen.found.emplace_back(dead->verdict.fit == Fit::kOom ? "out_of_memory" : "no_margin", dead->recipe);
   else
     chosen.missing.emplace_back("out_of_memory", why_nobody_dies(run, beside));
   if (const Candidate* slow = slow_control(all, beside); slow != nullptr)

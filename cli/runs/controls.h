@@ -1,5 +1,6 @@
-// The published controls of a recipe: a smaller CP degree that runs out of memory, and a larger one that exposes its traffic or
-// gets less done. Taken from what a stored run found; where it found none the reason is said.
+// The published controls of a recipe: the run's best recipe without CP, or where that fits too, it and a smaller CP degree that
+// runs out of memory; and a larger degree that exposes its traffic or gets less done. Taken from what a stored run found; where
+// it found none the reason is said.
 #pragma once
 
 #include <string>

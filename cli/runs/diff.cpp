@@ -14,6 +14,7 @@
 #include "cli/runs/stored_study.h"
 #include "cli/terminal.h"
 #include "model/cluster/topology_text.h"
+#include "model/quantity/counted.h"
 #include "sim/screen/real_tokens.h"
 
 namespace cpfit::cli {
@@ -67,8 +68,7 @@ bool same_cluster(const Cluster& a, const Cluster& b) {
 }
 
 std::string cluster_words(const Cluster& cluster) {
-  return fmt::format("{} {} on {} {} of {}", cluster.gpus(), cluster.gpu.name, cluster.nodes,
-                     cluster.nodes == 1 ? "node" : "nodes", cluster.name);
+  return fmt::format("{} {} on {} of {}", cluster.gpus(), cluster.gpu.name, counted(cluster.nodes, "node"), cluster.name);
 }
 
 /// As the desktop program's comparison: what an equal comparison holds.
@@ -134,7 +134,7 @@ StudyDifference difference_of(const StoredStudy& a, const StoredStudy& b, const 
   found.unequal = unequal_reasons(a, b);
   if (!found.unequal.empty()) return found;
   compare_figures("ship", main_recipe(a), main_recipe(b), a, b, found);
-  for (const char* role : {"control", "out_of_memory", "slow"})
+  for (const char* role : {"control", "without_cp", "no_margin", "out_of_memory", "slow"})
     compare_figures(role, with_role(a, role), with_role(b, role), a, b, found);
   return found;
 }
@@ -159,7 +159,7 @@ std::string difference_text(const StudyDifference& found, const StoredStudy& a, 
   std::string text =
       fmt::format("{} ({}) -> {} ({})\n", a.label, a.provenance.scenario_name, b.label, b.provenance.scenario_name);
   text += heading("Inputs");
-  for (const InputChange& change : found.inputs) text += wrapped(change_text(change), 2) + "\n";
+  for (const InputChange& change : found.inputs) text += wrapped(change_text(change, "in " + a.label, "in " + b.label), 2) + "\n";
   if (found.inputs.empty()) text += "the same, by their hashes\n";
   text += heading("Recipe");
   for (const RecipeDifference& one : found.recipe) text += fmt::format("{}: {} -> {}\n", one.key, one.a, one.b);
@@ -172,11 +172,11 @@ std::string difference_text(const StudyDifference& found, const StoredStudy& a, 
       text += "the same figures, bit for bit\n";
       continue;
     }
-    Table table({{"figure", false}, {"a"}, {"b"}, {"change"}});
+    Table table({{"figure", false}, {a.label}, {b.label}, {"change"}});
     for (const FigureChange& change : one.figures) {
       const double relative = change.relative();
-      table.row({change.name, fmt::format("{:.6g}", change.before), fmt::format("{:.6g}", change.after),
-                 std::isfinite(relative) ? signed_percent(relative) : "from 0"});
+      const auto [before, after] = printed_pair(change);
+      table.row({figure_label(change.name), before, after, std::isfinite(relative) ? signed_percent(relative) : "from 0"});
     }
     text += table.text();
   }

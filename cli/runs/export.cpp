@@ -12,6 +12,7 @@
 #include "cli/runs/bundle_evidence.h"
 #include "cli/runs/commands.h"
 #include "cli/runs/controls.h"
+#include "cli/runs/review_text.h"
 #include "cli/runs/stored_study.h"
 #include "cli/study.h"
 #include "cli/terminal.h"
@@ -77,14 +78,18 @@ Json export_json(const Bundle& bundle, const std::string& id, const ExportArgume
           {"calibration", bundle.calibration_id}};
 }
 
+std::string_view control_words(const std::string& role) {
+  if (role == "slow") return "too large";
+  return role == "without_cp" ? "without CP" : "too small";
+}
+
 std::string export_text(const Bundle& bundle, const std::string& id, const ExportArguments& arguments) {
   std::string text = fmt::format("Bundle {} of {}: {}\n", id.substr(0, 12), bundle.scenario_name, arguments.out);
   text += wrapped(bundle.predicted.sentence, 2) + "\n";
   for (const BundledRecipe& control : bundle.controls)
-    text +=
-        wrapped(fmt::format("control ({}): {}", control.role == "slow" ? "too large" : "too small", control.sentence), 2) + "\n";
+    text += wrapped(fmt::format("control ({}): {}", control_words(control.role), control.sentence), 2) + "\n";
   for (const auto& [role, reason] : bundle.missing_controls)
-    text += wrapped(fmt::format("no control ({}): {}", role, reason), 2) + "\n";
+    text += wrapped(fmt::format("no control ({}): {}", control_words(role), reason), 2) + "\n";
   text += wrapped(bundle.equivalence.sentence, 2) + "\n";
   return text + fmt::format("Elsewhere: cpfit runs import {}\n", arguments.out);
 }
@@ -139,10 +144,11 @@ int run_export(ExportArguments arguments) {
   const bool ship = plan.ships && *recipe == plan.ship.recipe;
   if (ship && figures_of(plan.ship) != figures_of(*candidate)) {
     const FigureChange change = changed_figures(figures_of(plan.ship), figures_of(*candidate)).front();
+    const auto [before, after] = printed_pair(change);
     return refuse_input(
         {{"bundle.differs", study.label,
-          fmt::format("{} is {} in the run, this cpfit computes {} from the same inputs", change.name, change.before,
-                      change.after),
+          fmt::format("{} is {} in the run, this cpfit computes {} from the same inputs", figure_label(change.name), before,
+                      after),
           fmt::format("plan it again: cpfit plan {} --db {}", study.provenance.scenario_path, arguments.database)}});
   }
   ChosenControls controls = choose_controls(plan, *candidate);

@@ -11,6 +11,7 @@
 #include "cli/runs/review_text.h"
 #include "cli/terminal.h"
 #include "db/store/bundle_store.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text_file.h"
 
 namespace cpfit::cli {
@@ -47,7 +48,7 @@ int run_import(const ImportArguments& arguments) {
     std::string out = fmt::format("Bundle {} of {}: {}\n", id.substr(0, 12), bundle->scenario_name,
                                   fresh ? "verified and stored" : "verified; it was stored before");
     out += wrapped(ship.sentence, 2) + "\n";
-    out += fmt::format("{} ranks lie where the recipe puts them\n", bundle->mesh.size()) + review_text(review);
+    out += fmt::format("{} where the recipe puts them\n", counted(bundle->mesh.size(), "rank")) + review_text(review);
     out += wrapped(bundle->equivalence.sentence, 2) + "\n";
     write_result(out);
   }

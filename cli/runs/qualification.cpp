@@ -78,7 +78,7 @@ Rerun run_again(const BundledRecipe& stored, const Scenario& scenario, const Rat
     rerun.illegal = recipe.problems().front().message;
     return rerun;
   }
-  const bool swept = stored.role == "out_of_memory" || stored.role == "slow";
+  const bool swept = stored.role == "out_of_memory" || stored.role == "slow";  // the others are of the run's own GPUs
   Outcome<Candidate> candidate = swept ? evaluate_control(scenario, rates, *recipe) : evaluate_recipe(scenario, rates, *recipe);
   if (candidate.ok())
     rerun.now = std::move(candidate).value();
@@ -99,10 +99,12 @@ void judge_control(const Rerun& control, const Rerun& ship, std::vector<std::str
       broken.push_back(fmt::format("its control '{}' is no longer legal: {}", stored.role, control.illegal));
     return;
   }
-  const bool died = stored.fits == name_of(Fit::kOom), dies = control.now->verdict.fit == Fit::kOom;
+  // At risk is not fitting: its margin is what ships have and it has not.
+  const bool died = stored.fits != name_of(Fit::kFits), dies = control.now->verdict.fit != Fit::kFits;
   if (died != dies) {
     broken.push_back(
-        dies ? fmt::format("its control '{}' does not fit any more", stored.role)
+        dies ? fmt::format("its control '{}' does not fit with its margin any more: {}", stored.role,
+                           figures_sentence(*control.now))
              : fmt::format("its control '{}', which did not fit, fits now: {}", stored.role, figures_sentence(*control.now)));
     return;
   }

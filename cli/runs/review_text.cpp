@@ -6,19 +6,49 @@
 #include <cmath>
 
 #include "cli/terminal.h"
+#include "model/quantity/counted.h"
+#include "model/quantity/text.h"
 
 namespace cpfit::cli {
 
 namespace {
 
+constexpr std::string_view kFigureUnits[] = {"_bytes", "_seconds", "_share"};  // at the end of figures' names
+
+std::string printed_figure(const std::string& name, double value) {
+  if (name.ends_with("_bytes")) return print_bytes(Bytes(value));
+  if (name.ends_with("_seconds")) return print_time(Seconds(value));
+  if (name.ends_with("_share")) return percent(value);
+  return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
+std::string in_full(const std::string& name, double value) {
+  if (name.ends_with("_bytes")) return fmt::format("{:.0f} B", value);
+  if (name.ends_with("_seconds")) return fmt::format("{:.9g} s", value);
+  return name.ends_with("_share") ? fmt::format("{:.9g} %", value * 100) : fmt::format("{:.9g}", value);
+}
+
 std::string relative_text(const FigureChange& change) {
   const double relative = change.relative();
-  if (!std::isfinite(relative)) return fmt::format("from 0 to {:.4g}", change.after);
+  if (!std::isfinite(relative)) return "from 0 to " + printed_figure(change.name, change.after);
   if (std::abs(relative) >= 5e-4) return signed_percent(relative);
   return fmt::format("{}{:.1e}", relative < 0 ? "-" : "+", std::abs(relative));  // a share
 }
 
 }  // namespace
+
+std::pair<std::string, std::string> printed_pair(const FigureChange& change) {
+  std::pair<std::string, std::string> both{printed_figure(change.name, change.before), printed_figure(change.name, change.after)};
+  if (both.first != both.second || change.before == change.after) return both;
+  return {in_full(change.name, change.before), in_full(change.name, change.after)};
+}
+
+std::string figure_label(const std::string& name) {
+  for (const std::string_view unit : kFigureUnits) {
+    if (name.ends_with(unit)) return name.substr(0, name.size() - unit.size());
+  }
+  return name;
+}
 
 std::string moved_text(std::vector<FigureChange> figures, std::size_t most) {
   if (figures.empty()) return "";
@@ -52,9 +82,9 @@ Json moved_json(const std::vector<FigureChange>& figures) {
 std::string review_text(const BundleReview& review) {
   std::string text;
   if (review.moved.empty() && review.differs.empty()) {
-    text += fmt::format("{} figures were predicted again: equal bit for bit\n", review.figures);
+    text += fmt::format("{} predicted again: equal bit for bit\n", counted(review.figures, "figure"));
   } else {
-    text += fmt::format("{} figures were predicted again:\n", review.figures);
+    text += fmt::format("{} predicted again:\n", counted(review.figures, "figure"));
     for (const MovedRecipe& moved : review.moved) {
       const std::string fit =
           moved.fits_before == moved.fits_now ? "" : fmt::format("{} is {} now; ", moved.fits_before, moved.fits_now);
@@ -64,8 +94,8 @@ std::string review_text(const BundleReview& review) {
   }
   for (const std::string& change : review.changed) text += wrapped("changed since: " + change, 2) + "\n";
   if (review.cases > 0)
-    text +=
-        fmt::format("{} of {} cases of the attention are known here, with these fixtures\n", review.known_cases, review.cases);
+    text += fmt::format("{} of {} of the attention known here, with these fixtures\n", review.known_cases,
+                        counted(review.cases, "case"));
   for (const std::string& note : review.notes) text += wrapped("note: " + note, 2) + "\n";
   return text;
 }

@@ -12,6 +12,7 @@
 #include "cli/verify/proof.h"
 #include "db/query/runs.h"
 #include "db/store/verification_store.h"
+#include "model/quantity/counted.h"
 
 namespace cpfit::cli {
 
@@ -31,8 +32,8 @@ int show_unfinished(const std::string& database, const RunSummary& run, bool jso
   const std::string repair = run.status == RunStatus::kRunning
                                  ? std::string("Another process is writing it; look again later.")
                                  : fmt::format("Continue it: cpfit plan {} --db {}", run.scenario_path, database);
-  fmt::print("Run {} of {}: {}, {} candidates stored, no verdict yet.\n{}\n", id, run.scenario_path, name_of(run.status),
-             run.stored_candidates, repair);
+  fmt::print("Run {} of {}: {}, {} stored, no verdict yet.\n{}\n", id, run.scenario_path, name_of(run.status),
+             counted(run.stored_candidates, "candidate"), repair);
   return kDone;
 }
 

@@ -135,6 +135,11 @@ TEST(Bundle, PublishesTheControlsOfItsRun) {
     if (control["role"] != "out_of_memory") continue;
     for (const char* key : {"tp", "pp"}) EXPECT_EQ(value(control, key), value(one_node["predicted"], key)) << control;
   }
+  // And the best recipe without CP is not kept quiet.
+  const json& without = one_node["controls"][0];
+  EXPECT_EQ(without["role"], "without_cp");
+  EXPECT_EQ(without["recipe"], cpfit_json({"runs", "show", "2", "--db", database})["verdict"]["control"]["recipe"]);
+  EXPECT_THAT(without["sentence"].get<std::string>(), HasSubstr("fits as well"));
   // A shorter sequence fits without CP: then it is said that there is no such control.
   std::string shorter = narrow_scenario();
   shorter.replace(shorter.find("128k"), 4, "16k");
@@ -142,6 +147,43 @@ TEST(Bundle, PublishesTheControlsOfItsRun) {
   ASSERT_EQ(cpfit(plan_words(scenario, database)).exit_code, 0);
   ASSERT_EQ(cpfit({"runs", "export", "3", "--db", database, "--out", file}).exit_code, 0);
   EXPECT_NE(named(parts_of(file)["missing_controls"], "out_of_memory"), "(none)");
+}
+
+/// 70B at 128k on four nodes: the best recipe without CP (pp 4) lacks only a part of its margin. That one is the control, not the
+/// first CP=1 recipe that is far from fitting.
+TEST(Bundle, TheControlIsTheBestRecipeWithoutCp) {
+  const Folder folder;
+  const std::string database = folder / "a.db", file = folder / "b.json";
+  const std::string scenario = folder.file("s.toml", R"(name = "four nodes"
+model = "llama3.1-70b"
+[cluster]
+preset = "dgx-h100"
+nodes = 4
+[training]
+sequence_length = "128k"
+global_batch = 16
+[search]
+tp = [8]
+cp = [1, 2]
+pp = [2, 4]
+vpp = [1, 10]
+recompute = ["full"]
+)");
+  ASSERT_EQ(cpfit(plan_words(scenario, database)).exit_code, 0);
+  const json best = cpfit_json({"runs", "show", "1", "--db", database})["verdict"]["control"];
+  ASSERT_EQ(best["memory"]["fits"], "at_risk") << best["memory"];
+  const Said said = cpfit({"runs", "export", "1", "--db", database, "--out", file});
+  ASSERT_EQ(said.exit_code, 0) << said.err;
+  const json control = parts_of(file)["controls"][0];
+  EXPECT_EQ(control["role"], "no_margin");
+  EXPECT_EQ(control["recipe"], best["recipe"]);
+  // Short of its margin by what the upper bound takes of the 5 % that must stay free.
+  const double capacity = control["figures"]["memory.capacity_bytes"], free = control["figures"]["memory.margin_bytes"];
+  char missing[32];
+  std::snprintf(missing, sizeof missing, "%.1f MiB", (0.05 * capacity - free) / 1048576);
+  EXPECT_THAT(control["sentence"].get<std::string>(), HasSubstr("short of its margin by " + std::string(missing)));
+  EXPECT_THAT(said.out, HasSubstr("control (too small): cp=1 tp=8 pp=4 dp=1"));
+  EXPECT_EQ(cpfit_json({"runs", "import", file, "--db", folder / "c.db"})["equal_bit_for_bit"], true);
 }
 
 TEST(Bundle, CarriesTheFilesOfItsScenarioToAnotherPlace) {
@@ -206,7 +248,7 @@ TEST(Bundle, ThatLiesWithARightHashIsFoundOut) {
     EXPECT_EQ(said.exit_code, 2) << says;
     EXPECT_THAT(said.err, HasSubstr(says));
   };
-  refused([](json& parts) { parts["predicted"]["figures"]["step_seconds"] = 1.0; }, "step_seconds is 1 in it, this cpfit");
+  refused([](json& parts) { parts["predicted"]["figures"]["step_seconds"] = 1.0; }, "step is 1 s in it, this cpfit");
   refused([](json& parts) { parts["predicted"]["fits"] = "oom"; }, "'oom' where this cpfit says 'fits'");
   refused([](json& parts) { parts["links"][0]["bytes"] = 1.0; }, "its links is not what");
   refused([](json& parts) { std::swap(parts["mesh"]["ranks"][0], parts["mesh"]["ranks"][5]); }, "rank 5 stands at tp 1 cp 1");
