@@ -24,10 +24,16 @@ struct TraceArguments {
 double seconds_of(std::int64_t picoseconds) { return static_cast<double>(picoseconds) * 1e-12; }
 std::string printed(std::int64_t picoseconds) { return print_time(Seconds(seconds_of(picoseconds))); }
 
+/// Of the device itself, or of the process that recorded the file.
+std::optional<std::int64_t> rank_of(const RecordedTrace& trace, const TracedDevice& device) {
+  return device.rank ? device.rank : trace.rank;
+}
+
 Json device_json(const RecordedTrace& trace, const TracedDevice& device, const TraceOverlap& overlap) {
+  const std::optional<std::int64_t> rank = rank_of(trace, device);
   return {{"file", trace.path},
           {"format", trace.format},
-          {"rank", trace.rank ? Json(*trace.rank) : Json(nullptr)},
+          {"rank", rank ? Json(*rank) : Json(nullptr)},
           {"device", device.name},
           {"streams", device.streams},
           {"works", overlap.works},
@@ -69,12 +75,13 @@ int run_trace(const TraceArguments& arguments) {
       const TraceOverlap overlap = overlap_of(device);
       devices.push_back(device_json(*trace, device, overlap));
       const double span = static_cast<double>(overlap.span);
-      table.row({trace->rank ? std::to_string(*trace->rank) : "-", device.name, std::to_string(device.streams),
-                 printed(overlap.span), printed(overlap.compute), printed(overlap.communication), printed(overlap.overlapped),
-                 printed(overlap.exposed), span > 0 ? percent(static_cast<double>(overlap.exposed) / span) : "-",
-                 printed(overlap.idle)});
+      const std::optional<std::int64_t> rank = rank_of(*trace, device);
+      table.row({rank ? std::to_string(*rank) : "-", device.name, std::to_string(device.streams), printed(overlap.span),
+                 printed(overlap.compute), printed(overlap.communication), printed(overlap.overlapped), printed(overlap.exposed),
+                 span > 0 ? percent(static_cast<double>(overlap.exposed) / span) : "-", printed(overlap.idle)});
       const std::string remark = overlap_remark(overlap);
-      if (!remark.empty()) sentences += fmt::format("{}, device {}: {}\n", path, device.name, remark);
+      if (!remark.empty())
+        sentences += fmt::format("{}, {}: {}\n", path, rank ? fmt::format("rank {}", *rank) : "device " + device.name, remark);
     }
   }
   if (arguments.json) {

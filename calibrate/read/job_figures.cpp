@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "model/recipe/rank_grid.h"
 
@@ -83,8 +84,8 @@ class Collector {
     job_.nan_steps = log.nan;
     job_.left_out = counted.left_out;
     if (job_.left_out.size() > kMostListed) {
-      job_.remarks.push_back(
-          fmt::format("{}: {} steps are left out, the first {} are listed", log.path, job_.left_out.size(), kMostListed));
+      job_.remarks.push_back(fmt::format("{}: {} left out, the first {} are listed", log.path,
+                                         cpfit::counted(job_.left_out.size(), "step"), kMostListed));
       job_.left_out.resize(kMostListed);
     }
     left_out_ = static_cast<std::int64_t>(counted.left_out.size());
@@ -152,7 +153,7 @@ class Collector {
       for (const auto& [stage, highest] : by_stage[i]) {
         if (highest.bytes <= 0) continue;
         add_one(kFigures[i], highest.bytes, stage, highest.rank,
-                fmt::format("highest of {} logged rank{}{}", ranks[stage], ranks[stage] == 1 ? "" : "s",
+                fmt::format("highest of {}{}", counted(ranks[stage], "logged rank"),
                             highest.rank >= 0 ? fmt::format(", rank {}", highest.rank) : ""));
       }
     }
@@ -191,7 +192,7 @@ class Collector {
         job_.remarks.push_back(fmt::format("{}: most of its peak on device {}: {}", snapshot.path, device.device, held));
       if (device.events == 0) continue;  // a peak is not known
       const std::string basis =
-          fmt::format("replayed from {} events of {}, device {}", device.events, snapshot.path, device.device);
+          fmt::format("replayed from {} of {}, device {}", counted(device.events, "event"), snapshot.path, device.device);
       add_one(RunFigure::kPeakBytes, static_cast<double>(device.peak_allocated), stage, rank, basis);
       add_one(RunFigure::kReservedBytes, static_cast<double>(device.peak_reserved), stage, rank, basis);
     }
@@ -222,7 +223,8 @@ class Collector {
       const std::size_t first = trace.steps.size() >= 3 ? 1 : 0;
       for (std::size_t i = first; i < trace.steps.size(); ++i)
         windows.spans.emplace_back(trace.steps[i].start, trace.steps[i].end);
-      windows.basis = fmt::format("{} of {} profiled steps of {}", windows.spans.size(), trace.steps.size(), trace.path);
+      windows.basis =
+          fmt::format("{} of {} of {}", windows.spans.size(), counted(trace.steps.size(), "profiled step"), trace.path);
       return windows;
     }
     std::int64_t from = INT64_MAX, to = INT64_MIN;
@@ -234,7 +236,7 @@ class Collector {
     if (steps < 1 || from >= to) return std::nullopt;
     windows.spans = {{from, to}};
     windows.steps_per_span = static_cast<double>(steps);
-    windows.basis = fmt::format("{} as {} step{}", trace.path, steps, steps == 1 ? "" : "s");
+    windows.basis = fmt::format("{} as {}", trace.path, counted(steps, "step"));
     return windows;
   }
 
@@ -272,12 +274,14 @@ class Collector {
       total.push_back(per_step(exposure.total()));
       seconds.push_back(per_step(to - from));
     }
-    std::string basis = windows.basis + (trace.devices.size() > 1 ? ", device " + device : "");
+    const auto own = trace.ranks.find(device);
+    const std::string place = own != trace.ranks.end() ? fmt::format("rank {}", own->second) : "device " + device;
+    std::string basis = windows.basis + (trace.devices.size() > 1 ? ", " + place : "");
     if (files_.logs.empty() && trace.format != "cpfit")
       add(figure_of(RunFigure::kStepSeconds, seconds, basis + ", slowed by the profiler"));
     const auto add_exposed = [&](RunFigure figure, const std::vector<double>& values) {
       MeasuredFigure made = figure_of(figure, values, basis);
-      made.rank = trace.rank.value_or(-1);
+      made.rank = own != trace.ranks.end() ? own->second : trace.rank.value_or(-1);
       add(std::move(made));
     };
     add_exposed(RunFigure::kExposedSeconds, total);

@@ -28,7 +28,8 @@ struct DeviceSpan {
 struct TracedDevice {
   std::string name;  // as the trace calls it: "0"
   std::int32_t streams = 0;
-  std::vector<DeviceSpan> spans;  // in the order of the file
+  std::vector<DeviceSpan> spans;          // in the order of the file
+  std::optional<std::int64_t> rank = {};  // where the trace says it of the device itself (simulated ones)
 };
 
 /// A training step as the profiler marked it (torch.profiler.schedule: "ProfilerStep#551").

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <memory>
 
+#include "calibrate/read/trace_rank_names.h"
 #include "calibrate/read/trace_sources.h"
 #include "calibrate/read/trace_stream.h"
 
@@ -32,7 +34,19 @@ class ShortText {
   std::size_t size_ = 0;
 };
 
-enum class Field : std::uint8_t { kOther, kPhase, kCategory, kName, kStart, kDuration, kProcess, kThread, kStream, kDevice };
+enum class Field : std::uint8_t {
+  kOther,
+  kPhase,
+  kCategory,
+  kName,
+  kStart,
+  kDuration,
+  kProcess,
+  kThread,
+  kStream,
+  kDevice,
+  kGiven
+};
 
 /// Follows where in the document the reader is and hands each event on when it ends.
 class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, EventHandler> {
@@ -66,6 +80,12 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
 
   [[nodiscard]] bool found() const { return place_.found(); }
   [[nodiscard]] const char* format() const { return place_.format(ours_); }
+  /// After the last event: which rank each device is, where the trace says so.
+  void name_ranks() {
+    for (TracedDevice& device : trace_.devices) {
+      if (const auto found = ranks_.find(device.name); found != ranks_.end()) device.rank = found->second;
+    }
+  }
   [[nodiscard]] std::int64_t unreadable_times() const { return unreadable_times_; }
 
  private:
@@ -78,6 +98,7 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
       case EventPlace::Key::kArgument:
         if (name == "stream") field_ = Field::kStream;
         if (name == "device") field_ = Field::kDevice;
+        if (name == "name") field_ = Field::kGiven;
         break;
       case EventPlace::Key::kInfo:
         wants_rank_ = name == "rank";
@@ -133,6 +154,9 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
       case Field::kDevice:
         device_.set(text, size);
         break;
+      case Field::kGiven:
+        given_.set(text, size);
+        break;
     }
     field_ = Field::kOther;
     return true;
@@ -148,10 +172,14 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
     thread_.clear();
     stream_.clear();
     device_.clear();
+    given_.clear();
   }
 
   void end_event() {
     ++trace_.events;
+    if (phase_ == 'M' && ours_ && name_.view() == "process_name") {
+      if (const auto rank = named_rank(given_.view())) ranks_[std::string(process_.view())] = *rank;
+    }
     if (phase_ != 'X') return;
     if (marks_step(category_.view(), name_.view())) return add_step();
     const std::optional<DeviceWork> work = ours_ ? simulated_work() : recorded_work(category_.view(), name_.view());
@@ -192,7 +220,8 @@ class EventHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Even
   Field field_ = Field::kOther;
   char phase_ = ' ';
   ShortText<24> category_;
-  ShortText<48> name_;
+  ShortText<48> name_, given_;
+  std::map<std::string, std::int64_t> ranks_;  // by process
   ShortText<40> start_, duration_, process_, thread_, stream_, device_;
   std::optional<std::int64_t> origin_;
   std::int64_t unreadable_times_ = 0;
@@ -209,6 +238,7 @@ Outcome<RecordedTrace> read_json(const std::string& path) {
   ZlibStream stream(file.get());
   EventHandler handler(trace);
   if (std::optional<Problem> problem = parse_events(path, stream, handler)) return std::move(*problem);
+  handler.name_ranks();
   if (!handler.found()) {
     return Problem{"trace.no_events", path, "is JSON, but no trace: it has no \"traceEvents\"",
                    "name a Kineto / PyTorch profiler trace or a Chrome trace"};

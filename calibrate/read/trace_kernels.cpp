@@ -10,6 +10,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "calibrate/read/trace_rank_names.h"
 #include "calibrate/read/trace_stream.h"
 
 namespace cpfit {
@@ -42,6 +43,7 @@ enum Slot : std::uint8_t {
   kDims,
   kTypes,
   kConcrete,
+  kGiven,
   kSlots
 };
 
@@ -65,7 +67,8 @@ constexpr FieldName kArgumentFields[] = {{"stream", kStream},
                                          {"Process Group Ranks", kMembers},
                                          {"Input Dims", kDims},
                                          {"Input type", kTypes},
-                                         {"Concrete Inputs", kConcrete}};
+                                         {"Concrete Inputs", kConcrete},
+                                         {"name", kGiven}};
 
 template <std::size_t kCount>
 std::optional<Slot> slot_of(const FieldName (&fields)[kCount], std::string_view name) {
@@ -189,6 +192,9 @@ class KernelHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ker
   [[nodiscard]] std::string_view at(Slot slot) const { return slots_[slot]; }
 
   void end_event() {
+    if (at(kPhase) == "M" && ours_ && at(kName) == "process_name") {
+      if (const auto rank = trace::named_rank(at(kGiven))) trace_.ranks[std::string(at(kProcess))] = *rank;
+    }
     if (at(kPhase) != "X") return;
     if (at(kCategory) == "cpu_op") return add_operator();
     const bool mark = trace::marks_step(at(kCategory), at(kName));

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,6 +57,7 @@ struct KernelTrace {
   std::string path;
   std::string format;  // as RecordedTrace
   std::optional<std::int64_t> rank;
+  std::map<std::string, std::int64_t> ranks;                               // of devices that say their own (simulated ones)
   std::string gpu;                                                         // of the first device, as the driver names it
   std::int64_t host_gpus = 0;                                              // devices the trace describes; 0: not said
   std::vector<std::pair<std::string, std::vector<TracedKernel>>> devices;  // by name, kernels in the order of the file

@@ -19,6 +19,7 @@
 #include "cli/terminal.h"
 #include "cli/version.h"
 #include "db/query/runs.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "sim/evaluate/compare_job.h"
 #include "sim/evaluate/evaluate.h"
@@ -170,10 +171,11 @@ MeasuredJob compared_table(const MeasuredTable& table) {
         {std::move(measured), row.predicted, row.low, row.high, standing_of(row.measured, row.predicted, row.low, row.high), ""});
   }
   if (kernels > 0)
-    job.remarks.push_back(fmt::format("{} rows measure kernels or collectives: cpfit calibrate import takes them", kernels));
+    job.remarks.push_back(
+        fmt::format("{} of kernels or collectives: cpfit calibrate import takes them", counted(kernels, "row")));
   std::map<std::string, std::int64_t> reasons;
   for (const SkippedRow& row : result.skipped) ++reasons[row.reason];
-  for (const auto& [reason, count] : reasons) job.remarks.push_back(fmt::format("{} rows skipped: {}", count, reason));
+  for (const auto& [reason, count] : reasons) job.remarks.push_back(fmt::format("{} skipped: {}", counted(count, "row"), reason));
   return job;
 }
 
@@ -189,8 +191,8 @@ Json written_json(const std::optional<Written>& written) {
 
 std::string written_text(const std::optional<Written>& written) {
   if (!written) return {};
-  std::string out =
-      fmt::format("\n{} measurement points in {} (cpfit calibrate fit)\n", written->points.file.points.size(), written->path);
+  std::string out = fmt::format("\n{} in {} (cpfit calibrate fit)\n",
+                                counted(written->points.file.points.size(), "measurement point"), written->path);
   for (const std::string& text : written->points.left_out) out += wrapped("  left out: " + text, 4) + "\n";
   return out;
 }

@@ -12,6 +12,7 @@
 #include "calibrate/read/csv.h"
 #include "calibrate/read/published.h"
 #include "calibrate/read/trace_overlap.h"
+#include "model/quantity/counted.h"
 
 namespace cpfit::cli {
 
@@ -71,9 +72,9 @@ Problems read_one(const std::string& path, FileKind kind, const JobReading& read
   std::vector<double> exposed;
   for (const TracedDevice& device : trace->devices)
     exposed.push_back(static_cast<double>(overlap_of(device).exposed) * 1e-12 / static_cast<double>(reading.trace_steps));
-  into.overlap.push_back(
-      figure_of(RunFigure::kExposedSeconds, std::move(exposed),
-                fmt::format("{} devices of {} as {} steps", trace->devices.size(), path, reading.trace_steps)));
+  into.overlap.push_back(figure_of(
+      RunFigure::kExposedSeconds, std::move(exposed),
+      fmt::format("{} of {} as {}", counted(trace->devices.size(), "device"), path, counted(reading.trace_steps, "step"))));
   return {};
 }
 

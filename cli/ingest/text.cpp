@@ -6,6 +6,7 @@
 #include <array>
 
 #include "cli/terminal.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 
 namespace cpfit::cli {
@@ -45,15 +46,27 @@ Style style_of(Standing standing) {
 /// Of tables with more rows than this only what lies outside is shown.
 constexpr std::size_t kShownFigures = 40;
 
+/// What of the job a figure is of: its stage, else its rank, else the device of the trace, which only its basis names.
+std::string place_of(const MeasuredFigure& measured) {
+  if (measured.stage >= 0) return fmt::format("stage {}", measured.stage);
+  if (measured.rank >= 0) return fmt::format("rank {}", measured.rank);
+  constexpr std::string_view kDevice = ", device ";
+  const std::size_t at = measured.basis.rfind(kDevice);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + 2;
+  return measured.basis.substr(begin, measured.basis.find(',', begin) - begin);
+}
+
 std::string figures_table(const MeasuredJob& job) {
   const bool of_table = !job.sources.empty() && job.sources.front().format.starts_with("table");
   const bool all = job.figures.size() <= kShownFigures;
   std::array<std::int64_t, kStandingCount> count{};
   Table table({{"figure", false},
+               {"of", false},
                {"measured"},
                {"from", true},
                {"to", true},
-               {"of"},
+               {"samples"},
                {"predicted"},
                {"90 % from"},
                {"to"},
@@ -65,20 +78,19 @@ std::string figures_table(const MeasuredJob& job) {
     ++count[static_cast<std::size_t>(row.standing)];
     if (!all && row.standing != Standing::kOutlier) continue;
     const auto print = [&](double value) { return figure_text(measured.figure, value); };
-    std::string name(name_of(measured.figure));
-    if (measured.stage >= 0) name += fmt::format(", stage {}", measured.stage);
-    if (measured.stage < 0 && measured.rank >= 0) name += fmt::format(", rank {}", measured.rank);
-    table.row({name, print(measured.median), measured.samples > 1 ? print(measured.low) : "",
-               measured.samples > 1 ? print(measured.high) : "", std::to_string(measured.samples),
-               predicted ? print(row.predicted) : "-", predicted ? print(row.low) : "", predicted ? print(row.high) : "",
+    table.row({std::string(name_of(measured.figure)), place_of(measured), print(measured.median),
+               measured.samples > 1 ? print(measured.low) : "", measured.samples > 1 ? print(measured.high) : "",
+               std::to_string(measured.samples), predicted ? print(row.predicted) : "-", predicted ? print(row.low) : "",
+               predicted ? print(row.high) : "",
                predicted && measured.median > 0 && row.predicted > 0 ? signed_percent(row.predicted / measured.median - 1) : "",
                std::string(predicted ? name_of(row.standing) : "") + (of_table ? "  " + measured.basis : "")},
               style_of(row.standing));
   }
   std::string out = count[static_cast<std::size_t>(Standing::kOutlier)] > 0 || all ? table.text() : std::string();
   if (!all) {
-    out += fmt::format("{} figures: {} inside their 90 % interval, {} outside, {} outliers{}\n", job.figures.size(), count[1],
-                       count[2], count[3], count[0] > 0 ? fmt::format(", {} not predicted", count[0]) : std::string());
+    out += fmt::format("{}: {} inside their 90 % interval, {} outside, {}{}\n", counted(job.figures.size(), "figure"), count[1],
+                       count[2], counted(count[3], "outlier"),
+                       count[0] > 0 ? fmt::format(", {} not predicted", count[0]) : std::string());
   }
   return out;
 }
@@ -91,9 +103,9 @@ std::string job_text(const MeasuredJob& job) {
   if (!job.recipe.empty())
     out += wrapped((job.run > 0 ? fmt::format("run {}: ", job.run) : std::string()) + job.recipe, 2) + "\n";
   if (job.logged_steps > 0) {
-    out += fmt::format("{} logged steps{}, {} skipped updates, {} with NaN\n", job.logged_steps,
-                       job.attempts > 1 ? fmt::format(" in {} attempts", job.attempts) : std::string(), job.skipped_updates,
-                       job.nan_steps);
+    out += fmt::format("{}{}, {}, {} with NaN\n", counted(job.logged_steps, "logged step"),
+                       job.attempts > 1 ? fmt::format(" in {} attempts", job.attempts) : std::string(),
+                       counted(job.skipped_updates, "skipped update"), job.nan_steps);
   }
   out += "\n" + (job.figures.empty() ? std::string("Nothing to compare was found.\n") : figures_table(job));
   std::string notes;
@@ -106,13 +118,22 @@ std::string job_text(const MeasuredJob& job) {
   }
   const bool of_table = !job.sources.empty() && job.sources.front().format.starts_with("table");
   if (!of_table) {
-    for (const ComparedFigure& row : job.figures) note(fmt::format("{}: {}", name_of(row.measured.figure), row.measured.basis));
+    std::vector<std::pair<std::string, std::string>> by_basis;  // basis, the figures that rest on it
+    for (const ComparedFigure& row : job.figures) {
+      const auto known = std::ranges::find(by_basis, row.measured.basis, &std::pair<std::string, std::string>::first);
+      const std::string name(name_of(row.measured.figure));
+      if (known == by_basis.end())
+        by_basis.emplace_back(row.measured.basis, name);
+      else
+        known->second += ", " + name;
+    }
+    for (const auto& [basis, names] : by_basis) note(fmt::format("{}: {}", names, basis));
   }
   for (const std::string& remark : job.remarks) note(remark);
   if (!notes.empty()) out += heading("What it rests on") + notes;
   if (!job.left_out.empty()) {
     constexpr std::size_t kShown = 12;
-    out += heading(fmt::format("Left out: {} step{}", job.left_out.size(), job.left_out.size() == 1 ? "" : "s"));
+    out += heading("Left out: " + counted(job.left_out.size(), "step"));
     for (std::size_t i = 0; i < std::min(kShown, job.left_out.size()); ++i) {
       const LeftOutStep& step = job.left_out[i];
       out += fmt::format("  iteration {} (line {}){}: {}\n", step.iteration, step.line,

@@ -188,6 +188,8 @@ TEST(TraceJson, ReadsWhatSimulateWrote) {
                                      "tp=1,cp=8,pp=1,dp=1,recompute=full", "--fidelity", "timeline", "--trace", path});
   const json trace = cpfit_json({"trace", path});
   ASSERT_EQ(trace["devices"].size(), simulated["timeline"]["ranks"].size());
+  for (std::size_t i = 0; i < trace["devices"].size(); ++i)
+    EXPECT_EQ(trace["devices"][i]["rank"], simulated["timeline"]["ranks"][i]["rank"]);
   for (const json& device : trace["devices"]) {
     has_keys(device, {"communication_seconds", "compute_seconds", "overlapped_seconds", "exposed_seconds", "span_seconds"},
              "device");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <set>
 #include <string>
 
 #include "tests/cli/child.h"
@@ -141,7 +142,12 @@ TEST(Ingest, ASimulatedTraceIsWhatWasPredicted) {
     if (row["figure"] == "exposed_cp_seconds" && std::abs(row["measured"].get<double>() - row["predicted"].get<double>()) < 1e-9)
       ++equal;
   }
-  EXPECT_GE(equal, 1);  // the rank that ends last
+  EXPECT_EQ(equal, 8);  // each rank beside its own prediction
+  std::set<std::int64_t> ranks;
+  for (const nlohmann::json& row : job["figures"]) ranks.insert(row["rank"].get<std::int64_t>());
+  EXPECT_EQ(ranks, (std::set<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  const Said said = cpfit({"ingest", folder / "trace.json"});
+  EXPECT_THAT(said.out, testing::ContainsRegex("exposed_cp_seconds +rank 3 "));
   EXPECT_GT(figure(job, "exposed_cp_seconds")["measured"].get<double>(), 0);
 }
 
