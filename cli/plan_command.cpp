@@ -12,6 +12,7 @@
 #include "cli/verify/proof.h"
 #include "db/store/run_recorder.h"
 #include "db/store/verification_store.h"
+#include "model/quantity/counted.h"
 #include "sim/plan/detail.h"
 #include "sim/plan/plan.h"
 
@@ -66,7 +67,7 @@ int run_plan(const PlanArguments& arguments) {
   if (recorder) recorder->keep_inputs(study->scenario, study->chosen ? &*study->chosen : nullptr);
   const std::int64_t run = recorder ? static_cast<std::int64_t>(recorder->run()) : 0;
   if (recorder && recorder->continued() > 0)
-    fmt::print(stderr, "cpfit: continuing interrupted run {} ({} candidates stored)\n", run, recorder->continued());
+    fmt::print(stderr, "cpfit: continuing interrupted run {} ({} stored)\n", run, counted(recorder->continued(), "candidate"));
 
   PlanOptions options;
   options.top = arguments.top;

@@ -16,6 +16,7 @@
 #include "cli/terminal.h"
 #include "cli/version.h"
 #include "db/store/validation_store.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "sim/evaluate/evaluate.h"
 #include "sim/evaluate/ring_validation.h"
@@ -88,13 +89,14 @@ void print_summary(const ValidationResult& result, const std::vector<MeasuredRun
     fmt::print("{}", table.text());
   if (result.out_of_memory) {
     const OutOfMemoryScore& score = *result.out_of_memory;
-    fmt::print("out of memory: {} rows, {} decided, {} right, {} at risk, {} dead called fits, {} live called oom\n", score.rows,
-               score.decided, score.right, score.at_risk, score.dead_called_fits, score.live_called_oom);
+    fmt::print("out of memory: {}, {} decided, {} right, {} at risk, {} dead called fits, {} live called oom\n",
+               counted(score.rows, "row"), score.decided, score.right, score.at_risk, score.dead_called_fits,
+               score.live_called_oom);
   }
   fmt::print("{}", grounds_text(runs, result.rows));
   std::map<std::string, std::int64_t> reasons;
   for (const SkippedRow& row : result.skipped) ++reasons[row.reason];
-  if (!result.skipped.empty()) fmt::print("{} rows skipped:\n", result.skipped.size());
+  if (!result.skipped.empty()) fmt::print("{} skipped:\n", counted(result.skipped.size(), "row"));
   for (const auto& [reason, count] : reasons) fmt::print("{}\n", wrapped(fmt::format("  {} x {}", count, reason), 6));
   std::vector<const ValidationRow*> shown;
   for (const ValidationRow& row : result.rows) shown.push_back(&row);
@@ -134,7 +136,7 @@ class Overview {
   }
   [[nodiscard]] std::string text() const {
     std::string out = table_.text() + "\nOut-of-memory verdicts (runs)\n" + verdicts_.text();
-    out += fmt::format("\n{} figures predicted; {} rows skipped:\n", rows_, skipped_rows_);
+    out += fmt::format("\n{} predicted; {} skipped:\n", counted(rows_, "figure"), counted(skipped_rows_, "row"));
     std::vector<std::pair<std::int64_t, std::string>> reasons;
     for (const auto& [reason, count] : skipped_) reasons.emplace_back(-count, reason);
     std::sort(reasons.begin(), reasons.end());

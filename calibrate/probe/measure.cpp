@@ -16,6 +16,7 @@
 #include "calibrate/probe/plan.h"
 #include "calibrate/probe/points.h"
 #include "calibrate/probe/ranks.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 
 namespace cpfit::probe {
@@ -164,7 +165,8 @@ class Run {
         if (store_->has(plan_[i].probe, plan_[i].axes)) wanted[i] = 0;
       }
       if (store_->taken_over() > 0) {
-        fmt::print(stderr, "cpfit-bench: going on in {}: {} points are there already\n", options_.out, store_->taken_over());
+        fmt::print(stderr, "cpfit-bench: going on in {}: {} there already\n", options_.out,
+                   counted(store_->taken_over(), "point"));
       }
     }
     together_.share(wanted);
@@ -225,7 +227,7 @@ class Run {
       // Several are no longer at the same place: this point ends the measurement, and the file says at what.
       if (store_) {
         store_->add(point);
-        fmt::print(stderr, "cpfit-bench: {} of {} points are kept{}\n", done_, total_,
+        fmt::print(stderr, "cpfit-bench: {} of {} kept{}\n", done_, counted(total_, "point"),
                    options_.out.empty() ? "" : " in " + options_.out);
       }
       throw;

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "calibrate/read/log_builder.h"
+#include "model/quantity/counted.h"
 
 namespace cpfit {
 
@@ -210,7 +211,8 @@ Outcome<JobLog> read_job_log(std::istream& stream, const std::string& path) {
         {"log.last_line", fmt::format("{}:{}", path, log.lines), "the last line has no end and was left out", ""});
   }
   if (lines.cut() > 0) {
-    log.remarks.push_back({"log.long_lines", path, fmt::format("{} lines were cut at {} bytes", lines.cut(), kLongestLine), ""});
+    log.remarks.push_back(
+        {"log.long_lines", path, fmt::format("{} cut at {} bytes", counted(lines.cut(), "line"), kLongestLine), ""});
   }
   return log;
 }

@@ -11,6 +11,7 @@
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
 #include "db/store/calibration_store.h"
+#include "model/quantity/counted.h"
 #include "model/rates/overlay.h"
 
 namespace cpfit::cli {
@@ -178,8 +179,8 @@ std::string calibration_details(const Calibration& calibration, std::int64_t now
   if (const std::string software = software_of(calibration.machine); !software.empty())
     text += wrapped("  " + software, 4) + "\n";
   for (const CalibrationSource& source : calibration.sources) {
-    text += wrapped(fmt::format("  {} ({}): {} points, {} left out, sha256 {}", source.path, source.format, source.points,
-                                source.left_out, source.sha256.substr(0, 12)),
+    text += wrapped(fmt::format("  {} ({}): {}, {} left out, sha256 {}", source.path, source.format,
+                                counted(source.points, "point"), source.left_out, source.sha256.substr(0, 12)),
                     4) +
             "\n";
   }

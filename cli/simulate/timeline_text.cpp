@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cli/terminal.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "sim/plan/timeline_summary.h"
 #include "sim/timeline/lanes.h"
@@ -169,7 +170,7 @@ std::string path_text(const SimulatedStep& step) {
                part.stretch.value() == 0.0 ? "-" : print_time(part.stretch)});
   }
   if (rest_links > 0)
-    table.row({fmt::format("{} other kinds", parts.size() - kPathParts), std::to_string(rest_links), print_time(rest),
+    table.row({counted(parts.size() - kPathParts, "other kind"), std::to_string(rest_links), print_time(rest),
                percent(rest / whole), ""},
               Style::kFaint);
   return text + table.text() + wrapped(path_sentence(parts), 2) + "\n";
@@ -190,7 +191,7 @@ std::string busiest_text(const SimulatedStep& step) {
                percent(links[begin].busy / whole), std::to_string(end - begin)});
     begin = end;
   }
-  return heading(fmt::format("Busiest of {} links", links.size())) + table.text();
+  return heading("Busiest of " + counted(links.size(), "link")) + table.text();
 }
 
 /// Only a pipeline has phases worth telling apart.
@@ -212,8 +213,7 @@ std::string alive_text(const StagePeak& peak) {
     const StagePeak::Part& part = peak.parts[i];
     text += fmt::format("{} {} {}", i == 0 ? "" : ",", print_bytes(part.bytes), part.name);
     if (part.tensors <= part.micro_batches) continue;
-    text +=
-        fmt::format(" ({} layers in {} micro-batch{})", part.tensors, part.micro_batches, part.micro_batches == 1 ? "" : "es");
+    text += fmt::format(" ({} in {})", counted(part.tensors, "layer"), counted(part.micro_batches, "micro-batch"));
   }
   return wrapped(text + ".", 2) + "\n";
 }

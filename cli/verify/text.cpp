@@ -8,6 +8,7 @@
 
 #include "cli/terminal.h"
 #include "kernels/verify/block_run.h"
+#include "model/quantity/counted.h"
 
 namespace cpfit::cli {
 
@@ -95,7 +96,7 @@ std::string failures_text(const Verification& verification) {
   }
   if (failed == 0) return {};
   if (failed > shown) text += fmt::format("  and {} more: --json lists all\n", failed - shown);
-  return heading(fmt::format("Failed: {} of {} cases", failed, verification.cases.size())) + text;
+  return heading(fmt::format("Failed: {} of {}", failed, counted(verification.cases.size(), "case"))) + text;
 }
 
 std::string checks_text(const Verification& verification) {
@@ -170,7 +171,7 @@ std::string left_out_text(const std::vector<LeftOutCases>& left_out) {
   if (left_out.empty()) return {};
   std::int64_t all = 0;
   for (const LeftOutCases& entry : left_out) all += entry.count;
-  std::string text = heading(fmt::format("Left out: {} combinations that a method cannot serve", all));
+  std::string text = heading(fmt::format("Left out: {} that a method cannot serve", counted(all, "combination")));
   for (const LeftOutCases& entry : left_out) text += wrapped(fmt::format("{} x {}", entry.count, entry.reason), 4) + "\n";
   return text;
 }
@@ -180,9 +181,9 @@ std::string verdict_text(const Verification& verification) {
   const auto blocks = std::ranges::count(verification.blocks, false, &VerifiedBlock::passed);
   const auto missed = std::ranges::count(verification.controls, false, &VerifiedControl::caught);
   std::string text = verification.passed() ? styled("Passed", Style::kGood) : styled("Failed", Style::kBad);
-  text += fmt::format(": {} cases", verification.cases.size());
+  text += ": " + counted(verification.cases.size(), "case");
   if (failed > 0) text += fmt::format(", {} failed", failed);
-  if (blocks > 0) text += fmt::format(", {} blocks failed", blocks);
+  if (blocks > 0) text += fmt::format(", {} failed", counted(blocks, "block"));
   if (!verification.controls.empty()) {
     text += missed == 0 ? fmt::format(", all {} planted faults caught", verification.controls.size())
                         : fmt::format(", {} of {} planted faults NOT caught", missed, verification.controls.size());

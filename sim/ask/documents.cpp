@@ -9,6 +9,7 @@
 
 #include "model/attention/mask.h"
 #include "model/attention/packed.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "sim/plan/search.h"
 #include "sim/plan/uncertainty.h"
@@ -223,9 +224,9 @@ Outcome<DocumentsAnswer> documents(Workbench& bench, const std::vector<DocumentC
 }
 
 std::string sentence_of(const DocumentsAnswer& answer) {
-  std::string text =
-      fmt::format("{} documents of {:.0f} tokens on average, the longest {}. One a sequence of {} wastes {}", answer.documents,
-                  answer.mean, answer.longest, answer.length, print_share(answer.one_a_sequence_waste));
+  std::string text = fmt::format("{} of {:.0f} tokens on average, the longest {}. One a sequence of {} wastes {}",
+                                 counted(answer.documents, "document"), answer.mean, answer.longest, answer.length,
+                                 print_share(answer.one_a_sequence_waste));
   const auto best = std::max_element(answer.rows.begin(), answer.rows.end(), [](const DocumentsRow& a, const DocumentsRow& b) {
     const auto speed = [](const DocumentsRow& row) {
       return row.candidate && row.candidate->verdict.fit == Fit::kFits ? row.candidate->tokens_per_second_per_gpu : -1.0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "sim/ask/fit_space.h"
 #include "sim/plan/verdict.h"
@@ -114,18 +115,20 @@ LongestAnswer longest_sequence(Workbench& bench, const std::optional<Recipe>& fi
 }
 
 std::string sentence_of(const LongestAnswer& answer) {
-  if (!answer.best) return fmt::format("No sequence fits {} GPUs with the margin asked for.", answer.gpus);
+  if (!answer.best) return fmt::format("No sequence fits {} with the margin asked for.", counted(answer.gpus, "GPU"));
   const LongestRow& row = answer.rows[*answer.best];
-  std::string text = fmt::format(
-      "The longest sequence that fits {} GPUs with margin is {} tokens ({} times the {} asked for), at cp={}", answer.gpus,
-      row.tokens, fmt::format("{:.2f}", static_cast<double>(row.tokens) / static_cast<double>(answer.asked)),
-      print_tokens(Tokens(answer.asked)), row.cp);
+  std::string text =
+      fmt::format("The longest sequence that fits {} with margin is {} tokens ({} times the {} asked for), at cp={}",
+                  counted(answer.gpus, "GPU"), row.tokens,
+                  fmt::format("{:.2f}", static_cast<double>(row.tokens) / static_cast<double>(answer.asked)),
+                  print_tokens(Tokens(answer.asked)), row.cp);
   if (row.candidate) {
     const Recipe& recipe = row.candidate->recipe;
     text += fmt::format(", tp={}, pp={}, dp={}, recompute={}", recipe.tp, recipe.pp, recipe.dp, to_text(recipe.recompute));
     text += fmt::format("; {} of the step is exposed CP traffic", print_share(exposed_cp_share(*row.candidate)));
   }
-  return text + fmt::format(". {} sequences per step, as the scenario has them.", answer.sequences_per_step);
+  return text + fmt::format(". {} per step, as the scenario has {}.", counted(answer.sequences_per_step, "sequence"),
+                            answer.sequences_per_step == 1 ? "it" : "them");
 }
 
 }  // namespace cpfit::ask

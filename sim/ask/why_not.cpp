@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "model/quantity/counted.h"
 #include "model/quantity/percent.h"
 #include "model/quantity/text.h"
 #include "sim/ask/fit_space.h"
@@ -134,7 +135,7 @@ WhyNot why_not(Workbench& bench, std::int32_t cp) {
     answer.sentence =
         fmt::format("cp={} has no legal recipe in this search space ({} considered)", cp, of_degree.stats.considered);
     for (const auto& [rule, count] : of_degree.stats.rejected_by_rule)
-      answer.more.push_back(fmt::format("{} recipes break rule {}", count, rule));
+      answer.more.push_back(fmt::format("{} {} rule {}", counted(count, "recipe"), count == 1 ? "breaks" : "break", rule));
     return answer;
   }
   const Candidate& asked = *answer.asked;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/quantity/counted.h"
 #include "model/quantity/index.h"
 #include "sim/engine/engine.h"
 
@@ -75,7 +76,7 @@ Problems without_rate(const Program& program) {
   for (const auto& [resource, activities] : found) {
     const auto& [first, count] = activities;
     const std::string who =
-        describe(program, first) + (count > 1 ? fmt::format(" and {} more activities", count - 1) : std::string());
+        describe(program, first) + (count > 1 ? " and " + counted(count - 1, "more activity", "more activities") : std::string());
     if (resource == kNone) {
       problems.push_back({"engine.no_rate", "", fmt::format("{} can never end: the rate it may attain is zero", who),
                           "give the kind of link or kernel it uses a rate above zero"});
