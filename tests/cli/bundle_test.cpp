@@ -331,7 +331,7 @@ TEST(Bundle, IsNotMadeOfWhatThisCpfitCannotSpeakFor) {
   };
   refused({"runs", "export", "9", "--db", database, "--out", file}, 2, "no run 9");
   refused({"runs", "export", "1", "--db", database, "--out", file, "--recipe", "tp=3"}, 2, "tp * cp * pp * dp");
-  refused({"runs", "export", "1", "--db", database, "--out", folder / "no/such/place"}, 1, "no/such/place");
+  refused({"runs", "export", "1", "--db", database, "--out", folder / "no/such/place"}, 2, "no/such/place");
   const std::string tight = folder.file("t.toml", narrow_scenario("[requirements]\nmin_tokens_per_second_per_gpu = 1e6\n"));
   ASSERT_EQ(cpfit(plan_words(tight, database)).exit_code, 3);
   refused({"runs", "export", "2", "--db", database, "--out", file}, 3, "this run ships no recipe");
