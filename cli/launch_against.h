@@ -6,8 +6,8 @@
 
 namespace cpfit::cli {
 
-/// What the job says otherwise than the scenario asks: length, batch, model, order of the GPUs (of which a configuration file says
-/// nothing, a script does). Codes "launch.other_*".
+/// What the job says otherwise than the scenario asks: length, batch, model, order of the GPUs (of which a configuration file
+/// says nothing, a script does). Codes "launch.other_*".
 [[nodiscard]] Problems against_scenario(LaunchFormat format, const LaunchReading& reading, const Scenario& scenario);
 
 }  // namespace cpfit::cli

@@ -225,7 +225,8 @@ void set_batch(const Row& row, Draft& draft) {
 
 /// The place: the GPU as its column prints it, with the memory of its own column where a GPU is sold with two.
 std::string place_of(const Row& row) {
-  if (row.says("gpu", "A100") && row.text("gpu_mem_gb").starts_with("40") && !row.says("gpu", "PCIe")) return "a100-40gb-8x200g-roce";
+  if (row.says("gpu", "A100") && row.text("gpu_mem_gb").starts_with("40") && !row.says("gpu", "PCIe"))
+    return "a100-40gb-8x200g-roce";
   if (row.says("gpu", "H100") && row.says("gpu", "HBM2e")) return "torchtitan-h100";
   if (row.says("gpu", "A3 Mega")) return "gcp-a3-mega";
   if (row.says("gpu", "A3 Ultra")) return "gcp-a3-ultra";

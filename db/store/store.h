@@ -43,8 +43,8 @@ class Store {
 };
 
 /// Opens or creates the store at `path`. Throws Error for: no such file or folder, no permission, not a database, damaged,
-/// a database of another program, one written by a newer cpfit, locked for longer than `patience`, read-only, full. Where the path
-/// is at fault (a folder, no such file or folder, no database of ours) it is an InputError.
+/// a database of another program, one written by a newer cpfit, locked for longer than `patience`, read-only, full. Where the
+/// path is at fault (a folder, no such file or folder, no database of ours) it is an InputError.
 [[nodiscard]] Store open_store(const std::string& path, const StoreOptions& options = {});
 
 }  // namespace cpfit
