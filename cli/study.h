@@ -28,8 +28,8 @@ struct Study {
 /// twice.
 void warn_of_groups(Study& study, const Recipe& recipe);
 
-/// A recipe as a person writes it on a command line: parse_recipe, and where the text does not name dp it takes the GPUs that tp, cp
-/// and pp leave (if they divide).
+/// A recipe as a person writes it on a command line: parse_recipe, and where the text does not name dp it takes the GPUs that tp,
+/// cp and pp leave (if they divide).
 [[nodiscard]] Outcome<Recipe> parse_recipe_on(const std::string& text, const Recipe& base, std::int64_t gpus);
 
 /// The recipe to work on: `text` as --recipe has it, over the scenario's own choices; where there is none what `plan` would ship,

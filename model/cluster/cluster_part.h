@@ -7,7 +7,8 @@
 
 namespace cpfit {
 
-/// The first `gpus` (1 to gpus_per_node) GPUs of the first node. It cannot be resized: more nodes of part of a node are no cluster.
+/// The first `gpus` (1 to gpus_per_node) GPUs of the first node. It cannot be resized: more nodes of part of a node are no
+/// cluster.
 [[nodiscard]] inline Cluster part_of_node(Cluster cluster, std::int32_t gpus) {
   cluster.nodes = 1;
   cluster.gpus_per_node = gpus;
