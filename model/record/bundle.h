@@ -29,8 +29,8 @@ struct BundledFile {
 };
 
 /// A recipe with its figures. Roles: "ship", or "chosen" where a person named another one; "out_of_memory": a smaller CP degree
-/// that does not fit; "no_margin": one that fits but for the required margin; "without_cp": the best recipe without CP, which fits
-/// too; "slow": a larger degree that exposes its traffic or takes longer.
+/// that does not fit; "no_margin": one that fits but for the required margin; "without_cp": the best recipe without CP, which
+/// fits too; "slow": a larger degree that exposes its traffic or takes longer.
 struct BundledRecipe {
   std::string role;
   std::string recipe;     // every key
