@@ -13,6 +13,7 @@
 #include "cli/write_file.h"
 #include "model/cluster/topology_check.h"
 #include "model/cluster/topology_file.h"
+#include "model/quantity/counted.h"
 
 namespace cpfit::cli {
 namespace {
@@ -92,8 +93,8 @@ int run_import(const ImportArguments& arguments) {
                 {"usable", !broken}});
     return broken ? kBadInput : kDone;
   }
-  fmt::print("{}: {}\n{} nodes of {} x {}, scale-up domain {} GPUs\n", name_of(imported->format), imported->summary,
-             cluster.nodes, cluster.gpus_per_node, cluster.gpu.name, cluster.scale_up_domain);
+  fmt::print("{}: {}\n{} of {} x {}, scale-up domain of {}\n", name_of(imported->format), imported->summary,
+             counted(cluster.nodes, "node"), cluster.gpus_per_node, cluster.gpu.name, counted(cluster.scale_up_domain, "GPU"));
   for (const std::string& note : made->notes) fmt::print("  {}\n", wrapped(note, 4));
   for (const Problem& finding : findings) {
     fmt::print("{}: {}\n", styled(is_error(finding) ? "error" : "warning", is_error(finding) ? Style::kBad : Style::kWarn),

@@ -14,6 +14,7 @@
 #include "cli/topology/placement_study.h"
 #include "model/cluster/member_network.h"
 #include "model/cluster/topology_text.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "model/recipe/rank_grid.h"
 #include "sim/plan/placement_text.h"
@@ -264,8 +265,8 @@ int run_show(const ShowArguments& arguments) {
   if (arguments.json) return show_json(*cluster, *study, shown);
 
   const auto title = [](const std::string& text) { return styled(text, Style::kBold); };
-  fmt::print("{}\n{} nodes of {} x {}, scale-up domain {} GPUs\n{}\n\n", title(cluster->name), cluster->nodes,
-             cluster->gpus_per_node, cluster->gpu.name, cluster->scale_up_domain, wrapped(cluster->source, 2));
+  fmt::print("{}\n{} of {} x {}, scale-up domain of {}\n{}\n\n", title(cluster->name), counted(cluster->nodes, "node"),
+             cluster->gpus_per_node, cluster->gpu.name, counted(cluster->scale_up_domain, "GPU"), wrapped(cluster->source, 2));
   fmt::print("{}\n{}\n", title("Connections inside node 0"), print_matrix(connection_matrix(*cluster->topology, 0)));
   fmt::print("{}\n{}\n", title("Between GPUs of node 0, one flow alone"), pairs_text(*cluster));
   if (cluster->nodes > 1) fmt::print("{}\n{}\n", title("Between nodes, one flow alone"), between_text(*cluster));

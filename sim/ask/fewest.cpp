@@ -36,7 +36,7 @@ std::vector<Size> sizes_of(const Cluster& cluster) {
 }
 
 /// Counts only: memory does not ask for the graph.
-Scenario counted(const Scenario& scenario, const Size& size) {
+Scenario of_size(const Scenario& scenario, const Size& size) {
   Scenario changed = scenario;
   changed.cluster.nodes = size.nodes;
   if (size.gpus_per_node < scenario.cluster.gpus_per_node) changed.cluster = part_of_node(scenario.cluster, size.gpus_per_node);
@@ -85,7 +85,7 @@ Outcome<FewestAnswer> fewest_gpus(const Workbench& bench) {
   FewestAnswer answer;
   std::size_t priced = 0;
   for (const Size& size : sizes_of(scenario.cluster)) {
-    Scenario changed = counted(scenario, size);
+    Scenario changed = of_size(scenario, size);
     FewestRow row;
     row.gpus = changed.cluster.gpus();
     answer.largest_tried = row.gpus;

@@ -16,7 +16,7 @@ namespace cpfit {
 struct ConfirmLimits {
   std::size_t recipes = 8;
   std::int64_t activities = 4'000'000;           // of one recipe
-  std::int64_t activities_together = 1'500'000;  // of all but the first; ship and control first, then as ranked
+  std::int64_t activities_together = 1'500'000;  // of all; the first, the ship, is simulated all the same
 };
 
 /// Simulates ship, control and the best of the ranking, in parallel, and fills result.confirmations. The ship is judged again by
