@@ -70,6 +70,8 @@ class LogReader {
   void follow(std::string_view channel_word, std::string_view from, std::string_view to) {
     const auto channel = channel_of(channel_word), a = rank_of(from), b = rank_of(to);
     if (!channel || !a || !b || *channel >= static_cast<std::int64_t>(kMostRings) || connections_ >= kMostConnections) return;
+    constexpr std::int64_t kMostRanks = std::int64_t{1} << 24;  // GPUs of any cluster: beyond, a number is damaged
+    if (std::max(*a, *b) >= kMostRanks) return;
     next_[*channel].try_emplace(*a, *b);
     ranks_ = std::max(ranks_, std::max(*a, *b) + 1);
   }
