@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "model/cluster/device_order.h"
@@ -34,29 +33,15 @@ std::string other_model(const LaunchedModel& job, const Architecture& model) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// "0,1,2" as numbers; nothing where it is something else (a variable of the shell).
-std::optional<std::vector<std::int64_t>> devices_of(const std::string& text) {
-  std::vector<std::int64_t> devices;
-  const char* const end = text.data() + text.size();
-  for (const char* at = text.data(); at < end;) {
-    std::int64_t device = 0;
-    const auto [next, error] = std::from_chars(at, end, device);
-    if (error != std::errc{} || (next < end && *next != ',')) return std::nullopt;
-    devices.push_back(device);
-    at = next + (next < end ? 1 : 0);
-  }
-  return devices.empty() ? std::nullopt : std::optional(devices);
-}
-
 /// Whether node `n` of the job gives its ranks the GPUs in another order than the scenario's. Without orders ranks take them as
 /// numbered, whichever GPUs a job may see.
 bool other_devices(const std::vector<std::string>& job, const DeviceOrders& scenario, std::size_t n) {
   if (job.empty() && scenario.empty()) return false;
-  std::vector<std::int64_t> ours;
-  if (!scenario.empty()) ours.assign(scenario[n % scenario.size()].begin(), scenario[n % scenario.size()].end());
+  std::vector<std::int32_t> ours;
+  if (!scenario.empty()) ours = scenario[n % scenario.size()];
   if (job.empty()) return !std::ranges::is_sorted(ours);
-  const auto theirs = devices_of(job[n % job.size()]);
-  if (!theirs) return !std::ranges::is_sorted(ours);  // cannot be known; worth saying where the order matters
+  const Outcome<std::vector<std::int32_t>> theirs = parse_device_order(job[n % job.size()]);
+  if (!theirs.ok()) return !std::ranges::is_sorted(ours);  // cannot be known; worth saying where the order matters
   return ours.empty() || std::ranges::is_sorted(ours) ? !std::ranges::is_sorted(*theirs) : *theirs != ours;
 }
 

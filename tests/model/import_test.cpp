@@ -213,6 +213,11 @@ TEST(ImportNccl, GraphsAndLogsHoldAnOrderOnly) {
   EXPECT_THAT(order.transports, Contains(std::pair<std::string, std::int64_t>("P2P/CUMEM", 2)));
   EXPECT_THAT(log->summary, HasSubstr("4 ranks on 2 hosts"));
   EXPECT_EQ(refused("a:1:2 [0] NCCL INFO Using network IB\n").code, "import.no_ring");
+  // A number beyond any cluster is damage: it joins no ring, and ranks are not counted on from it.
+  for (const char* rank : {"9223372036854775807", "9223372036854775806", "16777216"}) {
+    const std::string line = std::string("alpha:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> ") + rank + "[1] via P2P/CUMEM\n";
+    EXPECT_THAT(import_topology(fixture("nccl_ring.log") + line, "f")->summary, HasSubstr("4 ranks on 2 hosts")) << rank;
+  }
 }
 
 TEST(ImportHwloc, TellsHostBridgesFromSwitches) {
