@@ -105,7 +105,11 @@ std::string print_state_shards(const Recipe& recipe) {
 }
 
 Problems set_state_shards(Recipe& recipe, std::string_view text) {
-  if (text != "all") return set_number<&Recipe::state_shards>(recipe, text);
+  if (text != "all") {
+    Problems problems = set_number<&Recipe::state_shards>(recipe, text);
+    for (Problem& problem : problems) problem.repair += ", or all";
+    return problems;
+  }
   recipe.state_shards = 0;
   return {};
 }

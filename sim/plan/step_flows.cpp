@@ -56,10 +56,12 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
   const double ring_forward = cp_forward - cp.forward.exchange.value() * leaving * attention_runs;
   const double ring_backward = cp_backward - cp.backward.exchange.value() * leaving * backward_runs;
   const double members = static_cast<double>(dp.ranks), copies = static_cast<double>(dp.replicas);
-  const double dp_bytes =
-      dp.ranks > 1 ? (dp.reduce_scatter.value() * (dp.all_reduce ? 2.0 : 1.0) + dp.all_gather.value()) * (members - 1) / members
-                   : 0.0;
-  const double replica_bytes = 2.0 * dp.replica_reduce.value() * (copies - 1) / copies;
+  // Fully sharded, every micro-batch gathers for forward and for backward and reduces.
+  const bool sharded = dp.gathers_per_micro_batch > 0;
+  const double times = sharded ? micro_batches : 1.0, gathers = sharded ? dp.gathers_per_micro_batch : 1.0;
+  const double reduced = dp.reduce_scatter.value() * (dp.all_reduce ? 2.0 : 1.0), gathered = dp.all_gather.value() * gathers;
+  const double dp_bytes = dp.ranks > 1 ? times * (reduced + gathered) * (members - 1) / members : 0.0;
+  const double replica_bytes = 2.0 * times * dp.replica_reduce.value() * (copies - 1) / copies;
 
   const auto send = [&](std::int64_t from, std::int64_t to, Axis axis, double bytes) {
     if (bytes > 0.0 && from != to) visit({from, to, axis, bytes});

@@ -113,6 +113,7 @@ TEST(RecipeTrouble, NamesTheKeyAndWhatItMayBe) {
        {std::pair{"", "tp=1,cp=1,pp=1,dp=8"}, {"tp=2", "tp=2,cp=1,pp=1,dp=4"}, {"tp=2,cp=4", "tp=2,cp=4,pp=1,dp=1"}})
     EXPECT_TRUE(cpfit({"simulate", scenario, "--recipe", written}).out.starts_with(meant)) << written;
   simulate("cp=3", {"is not 8 GPUs"});
+  simulate("state_shards=x", {"'x'", "or all"});
   simulate("tp", {"KEY=VALUE"});
   simulate("tp=x", {"'x'", "whole number"});
   simulate("tp=0", {"below 1"});

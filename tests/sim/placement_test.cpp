@@ -183,6 +183,20 @@ TEST(Placement, WhatIsComputedAgainIsSentAgain) {
   EXPECT_EQ(most("tp=8,cp=1,dp=1,pp=1,recompute=selective"), most("tp=8,cp=1,dp=1,pp=1"));
 }
 
+/// 8.03e9 parameters over 8 ranks: FSDP2 gathers them in 2 bytes for forward and for backward and reduces their gradients in 4,
+/// in every micro-batch, 7/8 of it on a rank's link; ZeRO-1 reduces 4 and gathers 2 bytes once a step.
+TEST(Placement, ShardedWeightsTravelInEveryMicroBatch) {
+  const auto per_parameter = [](const char* recipe, std::int64_t batch) {
+    const Study study("dgx-h100", 1, recipe, batch);
+    return link_loads(study.context(), study.recipe(), 1).front().bytes.value() / 8.03e9 / (7.0 / 8.0);
+  };
+  const char* zero3 = "tp=1,cp=1,dp=8,pp=1,state_sharding=zero3,framework=torchtitan";
+  EXPECT_NEAR(per_parameter(zero3, 8), 8.0, 0.02);
+  EXPECT_NEAR(per_parameter(zero3, 24), 24.0, 0.06);
+  EXPECT_NEAR(per_parameter("tp=1,cp=1,dp=8,pp=1", 8), 6.0, 0.02);
+  EXPECT_NEAR(per_parameter("tp=1,cp=1,dp=8,pp=1", 24), 6.0, 0.02);
+}
+
 TEST(Placement, PcieRingCrossesTheSocketsOnceEachWay) {
   const Study straight("pcie-8gpu-l40s", 1, "tp=1,cp=8,dp=1,pp=1");
   const PlacementPrice price = straight.price();
