@@ -252,7 +252,7 @@ std::vector<double> drawn_in_all(const State& state) {
   for (std::size_t p = 0; p < patterns; ++p) {
     const double amount = std::ldexp(static_cast<double>(moved[p]), -20);
     for (std::uint32_t u = program.pattern_begin[p]; u < program.pattern_begin[p + 1]; ++u) {
-      drawn[at(program.uses[u].resource)] += program.uses[u].weight * amount;
+      drawn[at(program.uses[u].resource)] += (program.uses[u].weight + program.uses[u].surplus) * amount;
     }
   }
   return drawn;

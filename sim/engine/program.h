@@ -87,10 +87,12 @@ struct Resource {
   std::int32_t rank = kNone;  // for a GPU's own resource
 };
 
-/// A draw on one resource per unit of rate.
+/// A draw on one resource per unit of rate. `surplus`: what passes it beside, per unit of amount, without a claim on its capacity
+/// (a collective that was measured faster than the link's messages). Counts in Run::drawn alone.
 struct Use {
   ResourceId resource = kNone;
   double weight = 1.0;
+  double surplus = 0.0;
 };
 
 /// Part of a resource taken from others while a slot is posted and its activity has not ended.

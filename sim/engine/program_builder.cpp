@@ -35,10 +35,10 @@ ResourceId ProgramBuilder::resource(const Resource& resource) {
 
 PatternId ProgramBuilder::pattern(std::vector<Use> uses) {
   if (uses.empty()) return kNone;
-  std::vector<std::pair<ResourceId, double>> key;
+  std::vector<std::tuple<ResourceId, double, double>> key;
   for (const Use& use : uses) {
     if (use.resource < 0 || at(use.resource) >= program_.resources.size()) mistake("no resource", use.resource);
-    key.emplace_back(use.resource, use.weight);
+    key.emplace_back(use.resource, use.weight, use.surplus);
   }
   if (program_.pattern_begin.empty()) program_.pattern_begin.push_back(0);
   const auto [found, fresh] = pattern_of_.try_emplace(std::move(key), static_cast<PatternId>(program_.pattern_begin.size() - 1));

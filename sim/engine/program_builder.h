@@ -66,7 +66,7 @@ class ProgramBuilder {
   [[nodiscard]] SlotId slot_of(ActivityId activity, LaneId lane) const;
   Program program_;
   std::vector<std::array<LaneId, kLaneKinds>> lane_of_;  // (ranks), kNone where never made
-  std::map<std::vector<std::pair<ResourceId, double>>, PatternId> pattern_of_;
+  std::map<std::vector<std::tuple<ResourceId, double, double>>, PatternId> pattern_of_;
   std::map<std::tuple<std::string, Work, TrafficAxis, StepPass>, TagId> tag_of_;
   std::map<std::pair<ResourceId, double>, HoldId> hold_of_;
   std::vector<SlotId> last_slot_;                     // (lanes)

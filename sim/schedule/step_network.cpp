@@ -96,11 +96,13 @@ void StepNetwork::add_images(std::int64_t from, std::int64_t to, double weight, 
   }
 }
 
-engine::PatternId StepNetwork::pattern_of(const Weights& weights, std::vector<engine::Use> memory) {
+engine::PatternId StepNetwork::pattern_of(const Weights& weights, double cap, std::vector<engine::Use> memory) {
   std::vector<engine::Use> uses = std::move(memory);
   for (const auto& [link, weight] : weights) {
-    const engine::ResourceId resource = resource_of(link);
-    uses.push_back({resource, weight});
+    // Alone a collective attains what was measured, whatever the links' shares for messages are.
+    const Link& of = context_.cluster.topology->links()[static_cast<std::size_t>(link)];
+    const double claimed = cap > 0.0 ? std::min(weight, attainable(of) / cap) : weight;
+    uses.push_back({resource_of(link), claimed, weight - claimed});
   }
   return program_.pattern(std::move(uses));
 }
@@ -143,7 +145,7 @@ Transfer StepNetwork::new_message(std::int32_t from, std::int32_t to, Bytes byte
   if (loads_memory(transfer.slowest)) {
     memory = {{memory_[static_cast<std::size_t>(from)], 1.0}, {memory_[static_cast<std::size_t>(to)], 1.0}};
   }
-  transfer.pattern = pattern_of(weights, std::move(memory));
+  transfer.pattern = pattern_of(weights, 0.0, std::move(memory));
   return transfer;
 }
 
@@ -204,17 +206,12 @@ Transfer StepNetwork::new_collective(CollectiveKind kind, GroupShape shape, std:
   }
   for (const auto& [from, to, weight] : flows) add_route(from, to, weight, weights);
   for (const auto& [from, to, weight] : flows) add_images(from, to, weight, weights);
-  // Alone it attains what was measured, whatever the links' shares for messages are.
-  for (auto& [link, weight] : weights) {
-    const double capacity = attainable(context_.cluster.topology->links()[static_cast<std::size_t>(link)]);
-    if (transfer.cap * weight > capacity) weight = capacity / transfer.cap;
-  }
   std::vector<engine::Use> memory;
   if (loads_memory(transfer.slowest) && shape != group_shapes(recipe_).tp) {
     const double adds = kind == CollectiveKind::kReduceScatter ? 1.0 : kind == CollectiveKind::kAllReduce ? 0.5 : 0.0;
     for (const std::int32_t member : members) memory.push_back({memory_[static_cast<std::size_t>(member)], 2.0 + adds});
   }
-  transfer.pattern = transfer.amount > 0 ? pattern_of(weights, std::move(memory)) : engine::kNone;
+  transfer.pattern = transfer.amount > 0 ? pattern_of(weights, transfer.cap, std::move(memory)) : engine::kNone;
   return transfer;
 }
 

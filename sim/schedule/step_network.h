@@ -64,7 +64,8 @@ class StepNetwork {
   [[nodiscard]] Transfer new_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages);
   void add_route(std::int64_t from, std::int64_t to, double weight, Weights& weights);
   void add_images(std::int64_t from, std::int64_t to, double weight, Weights& weights);
-  [[nodiscard]] engine::PatternId pattern_of(const Weights& weights, std::vector<engine::Use> memory);
+  /// `cap`: what a collective attains alone, to which links' claims are cut; 0 for a message.
+  [[nodiscard]] engine::PatternId pattern_of(const Weights& weights, double cap, std::vector<engine::Use> memory);
   [[nodiscard]] Transfer new_collective(CollectiveKind kind, GroupShape shape, std::span<const std::int32_t> members, Bytes bytes,
                                         std::int64_t ranks);
   [[nodiscard]] engine::ResourceId resource_of(std::int32_t link);

@@ -48,7 +48,7 @@ std::vector<CounterTrack> link_rates(const History& history, const std::vector<s
         const Picoseconds from = history.start(i) + a.fixed;
         const Picoseconds to = history.end(i);
         if (from >= to || a.amount <= 0) return;
-        const double rate = a.amount * use.weight / static_cast<double>(to - from);
+        const double rate = a.amount * (use.weight + use.surplus) / static_cast<double>(to - from);
         changes[link].push_back({from, rate});
         changes[link].push_back({to, -rate});
       });
