@@ -41,26 +41,26 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
     : loads_(resources.size()) {
   std::vector<double> weights;  // of uses_
   std::vector<double> heaviest(resources.size(), 0.0);
-  begin_.push_back(0);
   std::size_t longest = 0;
   for (std::size_t p = 0; p + 1 < pattern_begin.size(); ++p) {
+    const std::size_t begin = uses_.size();
     for (std::uint32_t u = pattern_begin[p]; u < pattern_begin[p + 1]; ++u) {
       if (!(uses[u].weight > 0.0)) continue;
-      const auto known = std::find_if(uses_.begin() + begin_.back(), uses_.end(),
+      const auto known = std::find_if(uses_.begin() + static_cast<std::ptrdiff_t>(begin), uses_.end(),
                                       [&](const Drawn& drawn) { return drawn.resource == uses[u].resource; });
       if (known == uses_.end()) {
-        uses_.push_back({uses[u].resource, 0, 0});
+        uses_.emplace_back().resource = uses[u].resource;
         weights.push_back(uses[u].weight);
       } else {
         weights[at(known - uses_.begin())] += uses[u].weight;
       }
     }
-    longest = std::max(longest, uses_.size() - begin_.back());
-    for (std::size_t u = begin_.back(); u < uses_.size(); ++u) {
+    longest = std::max(longest, uses_.size() - begin);
+    for (std::size_t u = begin; u < uses_.size(); ++u) {
       double& most = heaviest[at(uses_[u].resource)];
       most = std::max(most, weights[u]);
     }
-    begin_.push_back(static_cast<std::uint32_t>(uses_.size()));
+    patterns_.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(uses_.size()), 0.0});
   }
   idle_.resize(longest + 1);
 
@@ -71,7 +71,7 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
     Load& load = loads_[r];
     load.units = scale_to(capacity, kUnitBits);
     load.whole = whole(capacity * load.units);
-    load.capacity = load.whole;
+    load.hold_back(load.whole);
     load.spare = load.whole;
     if (heaviest[r] > 0.0) weight_units[r] = scale_to(heaviest[r], kWeightBits);
     load.level_per = weight_units[r] / load.units;
@@ -97,15 +97,27 @@ void FairShare::soil(ResourceId resource) {
   dirty_.push_back(resource);
 }
 
+const FairShare::Pattern& FairShare::at_cap(PatternId id, double cap) {
+  Pattern& pattern = patterns_[at(id)];
+  if (pattern.cap == cap) return pattern;
+  pattern.cap = cap;
+  for (std::uint32_t u = pattern.begin; u < pattern.end; ++u) {
+    uses_[u].demand = demand_of(uses_[u], loads_[at(uses_[u].resource)], cap);
+    uses_[u].drawn = whole(uses_[u].units * cap);
+  }
+  return pattern;
+}
+
 FlowId FairShare::add(PatternId pattern, double cap, Picoseconds now) {
-  const std::uint32_t begin = begin_[at(pattern)];
-  const std::uint32_t end = begin_[at(pattern) + 1];
-  std::vector<FlowId>& idle = idle_[end - begin];
+  const Pattern& drawn = at_cap(pattern, cap);
+  const std::uint32_t count = drawn.end - drawn.begin;
+  const Drawn* const uses = &uses_[drawn.begin];
+  std::vector<FlowId>& idle = idle_[count];
   FlowId id = 0;
   if (idle.empty()) {
     id = static_cast<FlowId>(flows_.size());
     flows_.emplace_back().first_place = static_cast<std::uint32_t>(places_.size());
-    places_.resize(places_.size() + (end - begin));
+    places_.resize(places_.size() + count);
   } else {
     id = idle.back();
     idle.pop_back();
@@ -113,16 +125,17 @@ FlowId FairShare::add(PatternId pattern, double cap, Picoseconds now) {
   Flow& flow = flows_[at(id)];
   flow.cap = cap;
   flow.pattern = pattern;
+  std::uint32_t* const places = &places_[flow.first_place];
   bool fits = true;
-  for (std::uint32_t u = begin; u < end; ++u) {
-    const Drawn& use = uses_[u];
+  for (std::uint32_t u = 0; u < count; ++u) {
+    const Drawn& use = uses[u];
     Load& load = loads_[at(use.resource)];
     if (load.members.empty()) load.busy_since = now;
     if (load.members.size() == kMostFlows) mistake("too many flows at a time on resource", use.resource);
-    places_[flow.first_place + (u - begin)] = static_cast<std::uint32_t>(load.members.size());
-    load.members.push_back({id, u - begin});
+    places[u] = static_cast<std::uint32_t>(load.members.size());
+    load.members.push_back({id, u});
     const bool was_contended = load.contended();
-    load.demand += demand_of(use, load, cap);
+    load.demand += use.demand;
     load.weight += use.weight;
     if (!load.contended()) continue;
     // Where it fits with a margin beyond all rounding, a solve would let it run at its cap and change nobody.
@@ -132,43 +145,45 @@ FlowId FairShare::add(PatternId pattern, double cap, Picoseconds now) {
   }
   if (fits) {
     flow.rate = cap;
-    for (std::uint32_t u = begin; u < end; ++u) loads_[at(uses_[u].resource)].spare -= whole(uses_[u].units * cap);
+    for (std::uint32_t u = 0; u < count; ++u) loads_[at(uses[u].resource)].spare -= uses[u].drawn;
     return id;
   }
   flow.rate = 0;
   changes_from(cap);
-  for (std::uint32_t u = begin; u < end; ++u) {
-    const Load& load = loads_[at(uses_[u].resource)];
+  for (std::uint32_t u = 0; u < count; ++u) {
+    const Load& load = loads_[at(uses[u].resource)];
     if (!load.contended()) continue;
     changes_from(load.least_level(load.capacity));
-    soil(uses_[u].resource);
+    soil(uses[u].resource);
   }
   return id;
 }
 
 void FairShare::remove(FlowId id, Picoseconds now) {
-  Flow& flow = flows_[at(id)];
-  const std::uint32_t begin = begin_[at(flow.pattern)];
-  const std::uint32_t end = begin_[at(flow.pattern) + 1];
-  for (std::uint32_t u = begin; u < end; ++u) {
-    const Drawn& use = uses_[u];
+  const Flow& flow = flows_[at(id)];
+  const Pattern& drawn = at_cap(flow.pattern, flow.cap);
+  const std::uint32_t count = drawn.end - drawn.begin;
+  const Drawn* const uses = &uses_[drawn.begin];
+  const std::uint32_t* const places = &places_[flow.first_place];
+  const bool at_its_cap = flow.rate == flow.cap;
+  for (std::uint32_t u = 0; u < count; ++u) {
+    const Drawn& use = uses[u];
     Load& load = loads_[at(use.resource)];
-    const std::uint32_t place = places_[flow.first_place + (u - begin)];
     const Member last = load.members.back();
     load.members.pop_back();
     if (last.flow != id) {
-      load.members[place] = last;
-      places_[flows_[at(last.flow)].first_place + last.use] = place;
+      load.members[places[u]] = last;
+      places_[flows_[at(last.flow)].first_place + last.use] = places[u];
     }
     if (load.members.empty()) load.busy += now - load.busy_since;
-    load.demand -= demand_of(use, load, flow.cap);
+    load.demand -= use.demand;
     load.weight -= use.weight;
-    load.spare += whole(use.units * flow.rate);
+    load.spare += at_its_cap ? use.drawn : whole(use.units * flow.rate);
     if (!load.binding) continue;
     changes_from(flow.rate);
     soil(use.resource);
   }
-  idle_[end - begin].push_back(id);
+  idle_[count].push_back(id);
 }
 
 void FairShare::change_held(ResourceId resource, double amount, int sign) {
@@ -178,7 +193,7 @@ void FairShare::change_held(ResourceId resource, double amount, int sign) {
   const std::int64_t capacity = std::max(load.whole - load.held, least);
   const std::int64_t before = load.capacity;
   const bool was_contended = load.contended();
-  load.capacity = capacity;
+  load.hold_back(capacity);
   load.spare += capacity - before;
   if (!was_contended && !load.contended()) return;
   const bool unnoticed = was_contended && load.contended() && !load.binding && (capacity >= before || load.spare > load.slack());
@@ -190,12 +205,58 @@ void FairShare::change_held(ResourceId resource, double amount, int sign) {
 std::span<const FlowId> FairShare::settle() {
   changed_.clear();
   if (dirty_.empty()) return changed_;
-  gather(changes_from_ * kCertainlySlower);
-  fill();
-  for (const ResourceId resource : dirty_) loads_[at(resource)].dirty = false;
-  dirty_.clear();
+  const double from = changes_from_ * kCertainlySlower;
+  // Those that are alone leave the list; nobody else's rates hang on them.
+  std::size_t left = 0;
+  for (const ResourceId resource : dirty_) {
+    if (!settle_alone(resource, from)) dirty_[left++] = resource;
+  }
+  dirty_.resize(left);
+  if (left > 0) {
+    gather(from);
+    fill();
+    for (const ResourceId resource : dirty_) loads_[at(resource)].dirty = false;
+    dirty_.clear();
+  }
   changes_from_ = kNoLevel;
   return changed_;
+}
+
+/// What gather() and fill() come to, to the bit, where at most one flow draws on the resource and no other contended or changed
+/// one. False where that is not so: nothing has happened then.
+bool FairShare::settle_alone(ResourceId resource, double from) {
+  Load& load = loads_[at(resource)];
+  if (load.members.size() > 1) return false;
+  if (load.members.empty()) {
+    load.binding = false;
+    load.dirty = false;
+    return true;
+  }
+  const FlowId id = load.members.front().flow;
+  Flow& flow = flows_[at(id)];
+  const Pattern& drawn = patterns_[at(flow.pattern)];
+  for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
+    const Load& other = loads_[at(uses_[u].resource)];
+    if (&other != &load && (other.dirty || other.contended())) return false;
+  }
+  load.binding = false;
+  load.dirty = false;
+  if (flow.rate < from && flow.rate > 0.0) return true;
+  const Drawn& own = uses_[drawn.begin + load.members.front().use];
+  double rate = flow.cap;
+  if (load.contended()) {
+    const std::int64_t spare = load.spare + whole(own.units * flow.rate);
+    const double level = level_of(spare, own.weight, load.level_per);
+    load.binding = flow.cap > level * kCapSlack;
+    if (load.binding) rate = level;
+  }
+  if (flow.rate == rate) return true;
+  for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
+    loads_[at(uses_[u].resource)].spare += whole(uses_[u].units * flow.rate) - whole(uses_[u].units * rate);
+  }
+  flow.rate = rate;
+  changed_.push_back(id);
+  return true;
 }
 
 void FairShare::gather(double from) {
@@ -216,8 +277,8 @@ void FairShare::gather(double from) {
       if (flow.mark == mark_ || (flow.rate < from && flow.rate > 0.0)) continue;
       flow.mark = mark_;
       component_.push_back(member.flow);
-      const std::uint32_t end = begin_[at(flow.pattern) + 1];
-      for (std::uint32_t u = begin_[at(flow.pattern)]; u < end; ++u) {
+      const Pattern& drawn = patterns_[at(flow.pattern)];
+      for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
         const Drawn& use = uses_[u];
         Load& load = loads_[at(use.resource)];
         load.spare += whole(use.units * flow.rate);
@@ -238,8 +299,8 @@ void FairShare::freeze(FlowId id, double rate, double level) {
     flow.rate = rate;
     changed_.push_back(id);
   }
-  const std::uint32_t end = begin_[at(flow.pattern) + 1];
-  for (std::uint32_t u = begin_[at(flow.pattern)]; u < end; ++u) {
+  const Pattern& drawn = patterns_[at(flow.pattern)];
+  for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
     const Drawn& use = uses_[u];
     Load& load = loads_[at(use.resource)];
     load.spare -= whole(use.units * rate);

@@ -11,6 +11,8 @@
 //   contended  the others. Flows connected by contended resources are solved together; nobody else is looked at.
 //   binding    a contended resource that stopped somebody. A flow that leaves none, or comes and fits, changes nobody.
 //   slower     filling rises from below: whoever stopped at a rate below those that came, left or may be reached now, stays.
+//   alone      a flow that shares no contended resource with another needs no filling: the one it has to itself says its rate.
+//              Most changes are of this kind (a kernel and the SMs that a message beside it holds).
 // Bounds: up to 65,536 flows at a time on one resource.
 #pragma once
 
@@ -36,7 +38,8 @@ class FairShare {
 
   /// Whether a flow of the pattern would draw on anything.
   [[nodiscard]] bool draws(PatternId pattern) const {
-    return begin_[static_cast<std::size_t>(pattern)] != begin_[static_cast<std::size_t>(pattern) + 1];
+    const Pattern& drawn = patterns_[static_cast<std::size_t>(pattern)];
+    return drawn.begin != drawn.end;
   }
 
   /// A new flow, `now`. Its rate holds after settle(). Ids are small and used again. cap > 0.
@@ -85,12 +88,26 @@ class FairShare {
     ResourceId resource = kNone;
     double units = 0;         // per rate
     std::int64_t weight = 0;  // in weight units
+    // At the cap of Pattern::cap:
+    std::int64_t demand = 0;  // min(units * cap, twice everything) / kDemandStep
+    std::int64_t drawn = 0;   // units
   };
+  /// Flows of a pattern mostly have the cap of the one before them: what they ask of each resource is kept.
+  struct Pattern {
+    std::uint32_t begin = 0, end = 0;  // into uses_
+    double cap = 0;                    // of the numbers in uses_; 0: of none
+  };
+  /// At least a unit is shared: rounding never stops a flow for ever.
+  [[nodiscard]] static double level_of(std::int64_t spare, std::int64_t open, double level_per) {
+    return static_cast<double>(spare > 0 ? spare : 1) / static_cast<double>(open) * level_per;
+  }
   struct alignas(64) Load {     // of a resource; two lines of the cache
-    std::int64_t capacity = 0;  // units left by holds
+    std::int64_t limit = 0;     // of what flows may demand before they contend
     std::int64_t demand = 0;    // sum over flows of min(weight * cap, twice everything)
     std::int64_t weight = 0;    // sum of the flows' weights
     std::int64_t spare = 0;     // capacity less what the flows draw at their present rates
+    std::int64_t capacity = 0;  // units left by holds
+    std::vector<Member> members;
     std::int64_t open = 0;      // while solving: weight of the flows that still grow
     double level_per = 0;       // level = spare / open * level_per
     std::uint32_t mark = 0;     // of the solve that looks at it
@@ -102,13 +119,13 @@ class FairShare {
     double units = 0;        // per amount
     Picoseconds busy = 0;    // until the last flow left
     Picoseconds busy_since = 0;
-    std::vector<Member> members;
     [[nodiscard]] std::int64_t slack() const { return capacity >> kSlackBits; }
-    [[nodiscard]] bool contended() const { return demand > (capacity + slack()) / kDemandStep + 1; }
-    /// At least a unit is shared: rounding never stops a flow for ever.
-    [[nodiscard]] double level() const {
-      return static_cast<double>(spare > 0 ? spare : 1) / static_cast<double>(open) * level_per;
+    void hold_back(std::int64_t left) {
+      capacity = left;
+      limit = (left + slack()) / kDemandStep + 1;
     }
+    [[nodiscard]] bool contended() const { return demand > limit; }
+    [[nodiscard]] double level() const { return level_of(spare, open, level_per); }
     /// If all its flows grew to the end: no flow stops below that because of this resource.
     [[nodiscard]] double least_level(std::int64_t of) const {
       return static_cast<double>(of) / static_cast<double>(weight) * level_per;
@@ -116,7 +133,9 @@ class FairShare {
   };
 
   [[nodiscard]] static std::int64_t demand_of(const Drawn& use, const Load& load, double cap);
+  const Pattern& at_cap(PatternId pattern, double cap);
   void change_held(ResourceId resource, double amount, int sign);
+  bool settle_alone(ResourceId resource, double from);
   void soil(ResourceId resource);
   void changes_from(double level) { changes_from_ = level < changes_from_ ? level : changes_from_; }
   void gather(double from);
@@ -125,9 +144,9 @@ class FairShare {
   void raise_touched();
   [[nodiscard]] std::size_t lowest();
 
-  std::vector<std::uint32_t> begin_;  // (patterns + 1) into uses_
-  std::vector<Drawn> uses_;           // one per resource of a pattern
-  std::vector<Load> loads_;           // (resources)
+  std::vector<Pattern> patterns_;
+  std::vector<Drawn> uses_;  // one per resource of a pattern
+  std::vector<Load> loads_;  // (resources)
   // Per flow; the places of equal pattern lengths are used again.
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> places_;      // where the flow stands in its resources' members
