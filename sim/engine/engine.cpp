@@ -15,9 +15,12 @@ namespace {
 // Beyond this the clock could overflow: 2^61 ps, 26 days.
 constexpr Picoseconds kLongest = Picoseconds{1} << 61;
 
+/// amount / rate, rounded upward.
 Picoseconds time_of(double amount, double rate) {
-  const double exact = std::ceil(amount / rate);
-  return exact < static_cast<double>(kLongest) ? static_cast<Picoseconds>(exact) : kLongest;
+  const double exact = amount / rate;
+  if (!(exact < static_cast<double>(kLongest))) return kLongest;
+  const Picoseconds below = static_cast<Picoseconds>(exact);
+  return below + (static_cast<double>(below) < exact ? 1 : 0);
 }
 
 std::uint64_t key_of(ActivityId activity) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(activity)) << 32U; }
@@ -26,7 +29,7 @@ std::uint64_t key_of(ActivityId activity, SlotId slot) { return key_of(activity)
 /// Moves a State from its beginning to its end.
 class Engine {
  public:
-  explicit Engine(State& state) : s_(state), program_(state.program) {}
+  explicit Engine(State& state) : s_(state), program_(state.program), large_(program_.slots.size() > kLarge) {}
 
   void begin() {
     for (const SlotId slot : program_.first_of_lane) {
@@ -41,12 +44,12 @@ class Engine {
   /// All events of the next instant, and the rates that follow from them. False when there is none.
   bool instant() {
     if (s_.queue.empty()) return false;
-    s_.now = s_.queue.top().time;
+    s_.now = s_.queue.next_time();
     do {
       const Event event = s_.queue.pop();
-      fetch_next();
+      if (large_) fetch_next();
       handle(event);
-    } while (!s_.queue.empty() && s_.queue.top().time == s_.now);
+    } while (s_.queue.next_time() == s_.now);
     settle();
     return true;
   }
@@ -88,9 +91,10 @@ class Engine {
   /// Asks memory for what the next events will want: their activities while they are among the first five of the heap, the slots
   /// when they are the first.
   void fetch_next() const {
-    const std::size_t queued = std::min<std::size_t>(s_.queue.size(), 5);
-    if (queued == 0) return;
-    const ActivityId next = static_cast<ActivityId>(s_.queue.peek(0).key >> 32U);
+    // The root is vacant, its children are the next ones.
+    const std::size_t queued = std::min<std::size_t>(s_.queue.size() + 1, 5);
+    if (queued == 1) return;
+    const ActivityId next = static_cast<ActivityId>(s_.queue.peek(1).key >> 32U);
     const SlotId slot = program_.activities[at(next)].first_slot;
     __builtin_prefetch(&program_.slots[at(slot)]);
     const std::uint32_t released = program_.release_begin[at(next)];
@@ -130,7 +134,6 @@ class Engine {
   void post(SlotId id) {
     const Slot& slot = program_.slots[at(id)];
     s_.run.posted[at(id)] = s_.now + s_.shift;
-    ++s_.run.events;
     if (slot.hold >= 0) {
       const Hold& hold = program_.holds[at(slot.hold)];
       s_.share.take(hold.resource, hold.amount);
@@ -141,7 +144,6 @@ class Engine {
   void start(ActivityId id) {
     const Activity& activity = program_.activities[at(id)];
     s_.run.start[at(id)] = s_.now + s_.shift;
-    ++s_.run.events;
     if (s_.folding) {
       s_.touch(id);
       if (s_.live[at(id)].marker != 0) s_.started_markers.push_back(id);
@@ -175,7 +177,6 @@ class Engine {
     s_.run.end[at(id)] = s_.now + s_.shift;
     s_.live[at(id)].phase = Phase::kDone;
     s_.run.makespan = s_.now + s_.shift;
-    ++s_.run.events;
     ++s_.ended;
     if (s_.folding) s_.forget(id);
     if (activity.host_reads != 0) read_by_hosts(activity);
@@ -229,8 +230,10 @@ class Engine {
     s_.begun.clear();
   }
 
+  static constexpr std::size_t kLarge = 65536;  // slots: beyond, activities wait for memory
   State& s_;
   const Program& program_;
+  const bool large_;
 };
 
 /// What each resource has passed: amounts are added in 2^-20ths, exactly, so that folded and unfolded programs agree to the bit.
@@ -241,7 +244,10 @@ std::vector<double> drawn_in_all(const State& state) {
   std::vector<Exact> moved(patterns, 0);
   const auto add = [&](const Activity& activity, std::int64_t times) {
     if (!(activity.amount > 0.0) || activity.pattern == kNone) return;
-    moved[at(activity.pattern)] += static_cast<Exact>(std::ldexp(activity.amount, 20)) * times;
+    const double parts = activity.amount * 1048576.0;  // exact, by a power of two
+    constexpr double kOneWord = 4611686018427387904.0;  // 2^62: below, a conversion is one instruction
+    moved[at(activity.pattern)] +=
+        parts < kOneWord ? Exact{static_cast<std::int64_t>(parts)} * times : static_cast<Exact>(parts) * times;
   };
   for (const Activity& activity : program.activities) add(activity, 1);
   for (const Jump& jump : state.run.jumps) {
@@ -304,6 +310,7 @@ Outcome<Run> run(const Program& program, const std::atomic<bool>* stop) {
   }
   Problems unfolded = fold.finish();
   if (!unfolded.empty()) return unfolded;
+  state.run.events = static_cast<std::int64_t>(program.slots.size() + 2 * program.activities.size());
   state.run.drawn = drawn_in_all(state);
   for (std::size_t r = 0; r < program.resources.size(); ++r) {
     state.run.busy.push_back(state.share.busy(static_cast<ResourceId>(r), state.now));

@@ -1,6 +1,10 @@
 // The queue of coming events: a heap with four children per node (LaMarca and Ladner 1996: half the levels of a binary heap, the
 // four children share a cache line). The order is total, so the order of insertion leaves no trace. Entries are never moved or
 // removed: whoever put one in knows when it has become stale.
+//
+// Which event is earlier cannot be guessed, so it is computed without a branch; behind the last event stand ones that never come,
+// so that every node has four children to compare. What an event leads to is mostly one more event: the place of the one taken
+// out stays empty until that is put there, which saves filling it with the last one first.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +16,33 @@
 namespace cpfit::engine {
 
 struct Event {
-  Picoseconds time = 0;
-  std::uint64_t key = 0;  // activity << 32 | (slot + 1), or 0 in the lower half for the activity itself
+  Picoseconds time = INT64_MAX;
+  std::uint64_t key = UINT64_MAX;  // activity << 32 | (slot + 1), or 0 in the lower half for the activity itself
 };
 
+/// Times are never negative.
 [[nodiscard]] inline bool earlier(const Event& a, const Event& b) {
-  return a.time < b.time || (a.time == b.time && a.key < b.key);
+  __extension__ typedef unsigned __int128 Whole;
+  return (static_cast<Whole>(a.time) << 64U | a.key) < (static_cast<Whole>(b.time) << 64U | b.key);
 }
 
 class EventQueue {
  public:
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
-  [[nodiscard]] std::size_t size() const { return heap_.size(); }
-  [[nodiscard]] const Event& top() const { return heap_.front(); }
-  /// The next ones, roughly: the first is the first, the second is among the four after it, and so on.
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] std::size_t size() const { return end_ - (vacant_ ? 1U : 0U); }
+  /// When the next one comes; INT64_MAX when there is none.
+  [[nodiscard]] Picoseconds next_time() const { return heap_[vacant_ ? earliest_child(0) : 0].time; }
+  /// Of those to come some of the next, `place` from 0 to 4; at most size() of them mean something.
   [[nodiscard]] const Event& peek(std::size_t place) const { return heap_[place]; }
 
   void push(Event event) {
-    std::size_t hole = heap_.size();
-    heap_.push_back(event);
+    if (vacant_) {
+      vacant_ = false;
+      sink(event);
+      return;
+    }
+    std::size_t hole = end_++;
+    if (heap_.size() < end_ + 4) heap_.resize(2 * heap_.size());
     while (hole > 0) {
       const std::size_t parent = (hole - 1) / 4;
       if (!earlier(event, heap_[parent])) break;
@@ -40,28 +52,47 @@ class EventQueue {
     heap_[hole] = event;
   }
 
+  /// Not of an empty queue.
   Event pop() {
-    const Event first = heap_.front();
-    const Event last = heap_.back();
-    heap_.pop_back();
-    const std::size_t size = heap_.size();
-    std::size_t hole = 0;
-    for (std::size_t child = 1; child < size; child = 4 * hole + 1) {
-      const std::size_t end = child + 4 < size ? child + 4 : size;
-      std::size_t best = child;
-      for (std::size_t other = child + 1; other < end; ++other) {
-        if (earlier(heap_[other], heap_[best])) best = other;
-      }
-      if (!earlier(heap_[best], last)) break;
-      heap_[hole] = heap_[best];
-      hole = best;
-    }
-    if (size > 0) heap_[hole] = last;
-    return first;
+    if (vacant_) fill();
+    vacant_ = true;
+    return heap_[0];
+  }
+
+  void clear() {
+    for (std::size_t i = 0; i < end_; ++i) heap_[i] = {};
+    end_ = 0;
+    vacant_ = false;
   }
 
  private:
-  std::vector<Event> heap_;
+  [[nodiscard]] std::size_t earliest_child(std::size_t node) const {
+    const std::size_t first = 4 * node + 1;
+    const Event* const child = &heap_[first];
+    const std::size_t left = earlier(child[1], child[0]) ? 1 : 0;
+    const std::size_t right = earlier(child[3], child[2]) ? 3 : 2;
+    return first + (earlier(child[right], child[left]) ? right : left);
+  }
+  /// From the root down to its place.
+  void sink(Event event) {
+    std::size_t hole = 0;
+    while (4 * hole + 1 < end_) {
+      const std::size_t best = earliest_child(hole);
+      if (!earlier(heap_[best], event)) break;
+      heap_[hole] = heap_[best];
+      hole = best;
+    }
+    heap_[hole] = event;
+  }
+  void fill() {
+    const Event last = heap_[--end_];
+    heap_[end_] = {};
+    if (end_ > 0) sink(last);
+  }
+
+  std::vector<Event> heap_ = std::vector<Event>(64);  // at least four beyond `end_`, which never come
+  std::size_t end_ = 0;                               // places taken, a vacant root among them
+  bool vacant_ = false;                               // the root's event was taken out
 };
 
 }  // namespace cpfit::engine

@@ -71,6 +71,7 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
     Load& load = loads_[r];
     load.units = scale_to(capacity, kUnitBits);
     load.whole = whole(capacity * load.units);
+    load.least = static_cast<std::int64_t>(static_cast<double>(load.whole) * kLeastShare);
     load.hold_back(load.whole);
     load.spare = load.whole;
     if (heaviest[r] > 0.0) weight_units[r] = scale_to(heaviest[r], kWeightBits);
@@ -90,11 +91,20 @@ std::int64_t FairShare::demand_of(const Drawn& use, const Load& load, double cap
   return exact < static_cast<double>(most) ? whole(exact) : most;
 }
 
-void FairShare::soil(ResourceId resource) {
+FairShare::Load& FairShare::soil(ResourceId resource) {
   Load& load = loads_[at(resource)];
-  if (load.dirty) return;
+  if (load.dirty) return load;
   load.dirty = true;
+  load.lowest_capacity = std::numeric_limits<std::int64_t>::max();
+  load.highest_weight = 0;
   dirty_.push_back(resource);
+  return load;
+}
+
+/// Rates change from the level at which the resource could stop somebody. Told by the division only where a solve wants to know.
+void FairShare::reaches_down(Load& load, std::int64_t capacity) {
+  load.lowest_capacity = std::min(load.lowest_capacity, capacity);
+  load.highest_weight = std::max(load.highest_weight, load.weight);
 }
 
 const FairShare::Pattern& FairShare::at_cap(PatternId id, double cap) {
@@ -151,10 +161,9 @@ FlowId FairShare::add(PatternId pattern, double cap, Picoseconds now) {
   flow.rate = 0;
   changes_from(cap);
   for (std::uint32_t u = 0; u < count; ++u) {
-    const Load& load = loads_[at(uses[u].resource)];
-    if (!load.contended()) continue;
-    changes_from(load.least_level(load.capacity));
-    soil(uses[u].resource);
+    if (!loads_[at(uses[u].resource)].contended()) continue;
+    Load& load = soil(uses[u].resource);
+    reaches_down(load, load.capacity);
   }
   return id;
 }
@@ -188,9 +197,12 @@ void FairShare::remove(FlowId id, Picoseconds now) {
 
 void FairShare::change_held(ResourceId resource, double amount, int sign) {
   Load& load = loads_[at(resource)];
-  load.held += sign * whole(std::min(amount * load.units, 4.0 * static_cast<double>(load.whole)));
-  const std::int64_t least = static_cast<std::int64_t>(static_cast<double>(load.whole) * kLeastShare);
-  const std::int64_t capacity = std::max(load.whole - load.held, least);
+  if (load.hold != amount) {
+    load.hold = amount;
+    load.hold_units = whole(std::min(amount * load.units, 4.0 * static_cast<double>(load.whole)));
+  }
+  load.held += sign * load.hold_units;
+  const std::int64_t capacity = std::max(load.whole - load.held, load.least);
   const std::int64_t before = load.capacity;
   const bool was_contended = load.contended();
   load.hold_back(capacity);
@@ -198,22 +210,24 @@ void FairShare::change_held(ResourceId resource, double amount, int sign) {
   if (!was_contended && !load.contended()) return;
   const bool unnoticed = was_contended && load.contended() && !load.binding && (capacity >= before || load.spare > load.slack());
   if (unnoticed) return;
-  if (load.weight > 0) changes_from(load.least_level(std::min(before, capacity)));
-  soil(resource);
+  reaches_down(soil(resource), std::min(before, capacity));
 }
 
 std::span<const FlowId> FairShare::settle() {
   changed_.clear();
   if (dirty_.empty()) return changed_;
-  const double from = changes_from_ * kCertainlySlower;
   // Those that are alone leave the list; nobody else's rates hang on them.
   std::size_t left = 0;
   for (const ResourceId resource : dirty_) {
-    if (!settle_alone(resource, from)) dirty_[left++] = resource;
+    if (!settle_alone(resource)) dirty_[left++] = resource;
   }
   dirty_.resize(left);
   if (left > 0) {
-    gather(from);
+    for (const ResourceId resource : dirty_) {
+      const Load& load = loads_[at(resource)];
+      if (load.highest_weight > 0) changes_from(load.least_level());
+    }
+    gather(changes_from_ * kCertainlySlower);
     fill();
     for (const ResourceId resource : dirty_) loads_[at(resource)].dirty = false;
     dirty_.clear();
@@ -224,7 +238,7 @@ std::span<const FlowId> FairShare::settle() {
 
 /// What gather() and fill() come to, to the bit, where at most one flow draws on the resource and no other contended or changed
 /// one. False where that is not so: nothing has happened then.
-bool FairShare::settle_alone(ResourceId resource, double from) {
+bool FairShare::settle_alone(ResourceId resource) {
   Load& load = loads_[at(resource)];
   if (load.members.size() > 1) return false;
   if (load.members.empty()) {
@@ -241,7 +255,6 @@ bool FairShare::settle_alone(ResourceId resource, double from) {
   }
   load.binding = false;
   load.dirty = false;
-  if (flow.rate < from && flow.rate > 0.0) return true;
   const Drawn& own = uses_[drawn.begin + load.members.front().use];
   double rate = flow.cap;
   if (load.contended()) {

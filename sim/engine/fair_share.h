@@ -101,7 +101,7 @@ class FairShare {
   [[nodiscard]] static double level_of(std::int64_t spare, std::int64_t open, double level_per) {
     return static_cast<double>(spare > 0 ? spare : 1) / static_cast<double>(open) * level_per;
   }
-  struct alignas(64) Load {     // of a resource; two lines of the cache
+  struct alignas(64) Load {     // of a resource; three lines of the cache
     std::int64_t limit = 0;     // of what flows may demand before they contend
     std::int64_t demand = 0;    // sum over flows of min(weight * cap, twice everything)
     std::int64_t weight = 0;    // sum of the flows' weights
@@ -114,11 +114,17 @@ class FairShare {
     std::int32_t place = 0;     // in resources_, while solving
     bool binding = false;
     bool dirty = false;
-    std::int64_t whole = 0;  // capacity without holds, units
-    std::int64_t held = 0;   // units
-    double units = 0;        // per amount
-    Picoseconds busy = 0;    // until the last flow left
+    std::int64_t whole = 0;   // capacity without holds, units
+    std::int64_t least = 0;   // that holds leave, units
+    std::int64_t held = 0;    // units
+    double units = 0;         // per amount
+    double hold = 0;          // the last amount taken or given back: mostly the same one
+    std::int64_t hold_units = 0;
+    Picoseconds busy = 0;  // until the last flow left
     Picoseconds busy_since = 0;
+    // Since the last solve, while dirty: the least capacity and the most weight that a change met.
+    std::int64_t lowest_capacity = 0;
+    std::int64_t highest_weight = 0;
     [[nodiscard]] std::int64_t slack() const { return capacity >> kSlackBits; }
     void hold_back(std::int64_t left) {
       capacity = left;
@@ -126,17 +132,18 @@ class FairShare {
     }
     [[nodiscard]] bool contended() const { return demand > limit; }
     [[nodiscard]] double level() const { return level_of(spare, open, level_per); }
-    /// If all its flows grew to the end: no flow stops below that because of this resource.
-    [[nodiscard]] double least_level(std::int64_t of) const {
-      return static_cast<double>(of) / static_cast<double>(weight) * level_per;
+    /// If all flows grew to the end: none stopped or stops below that because of this resource.
+    [[nodiscard]] double least_level() const {
+      return static_cast<double>(lowest_capacity) / static_cast<double>(highest_weight) * level_per;
     }
   };
 
   [[nodiscard]] static std::int64_t demand_of(const Drawn& use, const Load& load, double cap);
   const Pattern& at_cap(PatternId pattern, double cap);
   void change_held(ResourceId resource, double amount, int sign);
-  bool settle_alone(ResourceId resource, double from);
-  void soil(ResourceId resource);
+  bool settle_alone(ResourceId resource);
+  void reaches_down(Load& load, std::int64_t capacity);
+  Load& soil(ResourceId resource);
   void changes_from(double level) { changes_from_ = level < changes_from_ ? level : changes_from_; }
   void gather(double from);
   void fill();
