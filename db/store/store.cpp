@@ -2,7 +2,10 @@
 
 #include <sqlite3.h>
 
+#include <unistd.h>
+
 #include <filesystem>
+#include <random>
 #include <thread>
 
 #include "db/schema/migrate.h"
@@ -89,6 +92,36 @@ void make_ready_to_write(SQLite::Database& database, const StoreOptions& options
   if (options.max_pages > 0) database.exec("PRAGMA max_page_count = " + std::to_string(options.max_pages));
 }
 
+/// A file of its own beside the database, gone with this object.
+class FileBeside {
+ public:
+  explicit FileBeside(const std::string& path)
+      : path_(path + ".new-" + std::to_string(::getpid()) + "-" + std::to_string(std::random_device{}())) {}
+  FileBeside(const FileBeside&) = delete;
+  FileBeside& operator=(const FileBeside&) = delete;
+  ~FileBeside() {
+    std::error_code ignored;
+    for (const char* part : {"", "-journal", "-wal", "-shm"}) std::filesystem::remove(path_ + part, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// A new database appears with its schema or not at all: a reader that looks while a writer starts never finds an empty file, and
+/// of two writers that start together one's file is taken by both. Where the file system has no hard links, the file grows in
+/// place.
+void make_new_file(const std::string& path, const StoreOptions& options) {
+  const FileBeside beside(path);
+  {
+    SQLite::Database database = open_file(beside.path(), options);
+    make_ready_to_write(database, {}, DatabaseKind::kEmpty);
+  }
+  std::error_code taken_or_no_links;
+  std::filesystem::create_hard_link(beside.path(), path, taken_or_no_links);
+}
+
 /// From this version on a file can be read as it is: later steps only add what reading then finds empty.
 constexpr std::int32_t kOldestRead = 1;
 
@@ -117,6 +150,8 @@ void accept(const RecognisedDatabase& seen, const std::string& path, StoreAccess
 Store open_store(const std::string& path, const StoreOptions& options) {
   if (const Trouble trouble = file_trouble(path, options.access == StoreAccess::kWrite)) fail(path, trouble);
   try {
+    std::error_code unknown;
+    if (options.access == StoreAccess::kWrite && !std::filesystem::exists(path, unknown)) make_new_file(path, options);
     auto connection = std::make_unique<Store::Connection>(Store::Connection{path, options.patience, open_file(path, options)});
     const RecognisedDatabase seen = recognise(connection->database);
     accept(seen, path, options.access);
