@@ -18,8 +18,10 @@ void read_nemo_summary(const Row& row, Reading& reading);
 void read_dgxc(const Row& row, Reading& reading);
 void read_megatron_bridge(const Row& row, Reading& reading);
 
-// published_sweeps.cpp
+// published_nanotron.cpp
 void read_nanotron_sweep(const Row& row, Reading& reading);
+
+// published_sweeps.cpp
 void read_playbook_figure(const Row& row, Reading& reading);
 void read_vtrain(const Row& row, Reading& reading);
 void read_internevo(const Row& row, Reading& reading);

@@ -29,18 +29,14 @@ struct Event {
 class EventQueue {
  public:
   [[nodiscard]] bool empty() const { return size() == 0; }
-  [[nodiscard]] std::size_t size() const { return end_ - (vacant_ ? 1U : 0U); }
+  [[nodiscard]] std::size_t size() const { return end_ - (next_ == 0 ? 0U : 1U); }
   /// When the next one comes; INT64_MAX when there is none.
-  [[nodiscard]] Picoseconds next_time() const { return heap_[vacant_ ? earliest_child(0) : 0].time; }
+  [[nodiscard]] Picoseconds next_time() const { return heap_[next_].time; }
   /// Of those to come some of the next, `place` from 0 to 4; at most size() of them mean something.
   [[nodiscard]] const Event& peek(std::size_t place) const { return heap_[place]; }
 
   void push(Event event) {
-    if (vacant_) {
-      vacant_ = false;
-      sink(event);
-      return;
-    }
+    if (next_ != 0) return sink(event);
     std::size_t hole = end_++;
     if (heap_.size() < end_ + 4) heap_.resize(2 * heap_.size());
     while (hole > 0) {
@@ -54,15 +50,15 @@ class EventQueue {
 
   /// Not of an empty queue.
   Event pop() {
-    if (vacant_) fill();
-    vacant_ = true;
+    if (next_ != 0) fill();
+    next_ = earliest_child(0);  // known before anybody asks
     return heap_[0];
   }
 
   void clear() {
     for (std::size_t i = 0; i < end_; ++i) heap_[i] = {};
     end_ = 0;
-    vacant_ = false;
+    next_ = 0;
   }
 
  private:
@@ -73,26 +69,33 @@ class EventQueue {
     const std::size_t right = earlier(child[3], child[2]) ? 3 : 2;
     return first + (earlier(child[right], child[left]) ? right : left);
   }
-  /// From the root down to its place.
+  /// From the vacant root down to its place.
   void sink(Event event) {
     std::size_t hole = 0;
-    while (4 * hole + 1 < end_) {
-      const std::size_t best = earliest_child(hole);
-      if (!earlier(heap_[best], event)) break;
+    std::size_t best = next_;
+    next_ = 0;
+    while (earlier(heap_[best], event)) {
       heap_[hole] = heap_[best];
       hole = best;
+      if (4 * hole + 1 >= end_) break;
+      best = earliest_child(hole);
     }
     heap_[hole] = event;
   }
   void fill() {
     const Event last = heap_[--end_];
     heap_[end_] = {};
-    if (end_ > 0) sink(last);
+    if (end_ == 0) {
+      next_ = 0;
+      return;
+    }
+    next_ = earliest_child(0);  // it may have been the last one
+    sink(last);
   }
 
   std::vector<Event> heap_ = std::vector<Event>(64);  // at least four beyond `end_`, which never come
   std::size_t end_ = 0;                               // places taken, a vacant root among them
-  bool vacant_ = false;                               // the root's event was taken out
+  std::size_t next_ = 0;                              // the earliest event: 0, or a child of the root, whose event was taken out
 };
 
 }  // namespace cpfit::engine

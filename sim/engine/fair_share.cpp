@@ -17,16 +17,11 @@ constexpr int kUnitBits = 52;
 constexpr int kWeightBits = 46;
 // A demand above the capacity by less than this part (2^-34, 6e-11) counts as fitting: caps that add up to the capacity but for
 // the rounding of each, on up to 2^10 flows.
-// A flow whose cap is within this of the level stops at its cap: the level carries the rounding of the units.
-constexpr double kCapSlack = 1.0 + 1e-13;
 // Flows slower than what changed by more than this are certainly settled before it.
 constexpr double kCertainlySlower = 1.0 - 1e-9;
 constexpr double kNoLevel = std::numeric_limits<double>::infinity();
 constexpr double kUntouched = -1.0;
 constexpr std::size_t kBlock = 32;
-constexpr std::size_t kMostFlows = 65536;
-
-std::int64_t whole(double positive) { return static_cast<std::int64_t>(positive + 0.5); }
 
 /// The power of two that brings `value` to [2^(bits-1), 2^bits).
 double scale_to(double value, int bits) {
@@ -91,131 +86,30 @@ std::int64_t FairShare::demand_of(const Drawn& use, const Load& load, double cap
   return exact < static_cast<double>(most) ? whole(exact) : most;
 }
 
-FairShare::Load& FairShare::soil(ResourceId resource) {
-  Load& load = loads_[at(resource)];
-  if (load.dirty) return load;
-  load.dirty = true;
-  load.lowest_capacity = std::numeric_limits<std::int64_t>::max();
-  load.highest_weight = 0;
-  dirty_.push_back(resource);
-  return load;
-}
-
-/// Rates change from the level at which the resource could stop somebody. Told by the division only where a solve wants to know.
-void FairShare::reaches_down(Load& load, std::int64_t capacity) {
-  load.lowest_capacity = std::min(load.lowest_capacity, capacity);
-  load.highest_weight = std::max(load.highest_weight, load.weight);
-}
-
-const FairShare::Pattern& FairShare::at_cap(PatternId id, double cap) {
-  Pattern& pattern = patterns_[at(id)];
-  if (pattern.cap == cap) return pattern;
+/// What flows of the pattern ask of its resources at this cap.
+void FairShare::compile(Pattern& pattern, double cap) {
   pattern.cap = cap;
   for (std::uint32_t u = pattern.begin; u < pattern.end; ++u) {
     uses_[u].demand = demand_of(uses_[u], loads_[at(uses_[u].resource)], cap);
     uses_[u].drawn = whole(uses_[u].units * cap);
   }
-  return pattern;
 }
 
-FlowId FairShare::add(PatternId pattern, double cap, Picoseconds now) {
-  const Pattern& drawn = at_cap(pattern, cap);
-  const std::uint32_t count = drawn.end - drawn.begin;
-  const Drawn* const uses = &uses_[drawn.begin];
-  std::vector<FlowId>& idle = idle_[count];
-  FlowId id = 0;
-  if (idle.empty()) {
-    id = static_cast<FlowId>(flows_.size());
-    flows_.emplace_back().first_place = static_cast<std::uint32_t>(places_.size());
-    places_.resize(places_.size() + count);
-  } else {
-    id = idle.back();
-    idle.pop_back();
-  }
-  Flow& flow = flows_[at(id)];
-  flow.cap = cap;
-  flow.pattern = pattern;
-  std::uint32_t* const places = &places_[flow.first_place];
-  bool fits = true;
-  for (std::uint32_t u = 0; u < count; ++u) {
-    const Drawn& use = uses[u];
-    Load& load = loads_[at(use.resource)];
-    if (load.members.empty()) load.busy_since = now;
-    if (load.members.size() == kMostFlows) mistake("too many flows at a time on resource", use.resource);
-    places[u] = static_cast<std::uint32_t>(load.members.size());
-    load.members.push_back({id, u});
-    const bool was_contended = load.contended();
-    load.demand += use.demand;
-    load.weight += use.weight;
-    if (!load.contended()) continue;
-    // Where it fits with a margin beyond all rounding, a solve would let it run at its cap and change nobody.
-    const bool spares = was_contended && !load.dirty && !load.binding &&
-                        static_cast<double>(load.spare) > use.units * cap + static_cast<double>(load.slack());
-    if (!spares) fits = false;
-  }
-  if (fits) {
-    flow.rate = cap;
-    for (std::uint32_t u = 0; u < count; ++u) loads_[at(uses[u].resource)].spare -= uses[u].drawn;
-    return id;
-  }
-  flow.rate = 0;
-  changes_from(cap);
-  for (std::uint32_t u = 0; u < count; ++u) {
-    if (!loads_[at(uses[u].resource)].contended()) continue;
-    Load& load = soil(uses[u].resource);
-    reaches_down(load, load.capacity);
-  }
+void FairShare::compile_hold(Load& load, double amount) {
+  load.hold = amount;
+  load.hold_units = whole(std::min(amount * load.units, 4.0 * static_cast<double>(load.whole)));
+}
+
+FlowId FairShare::new_flow(std::uint32_t uses) {
+  const FlowId id = static_cast<FlowId>(flows_.size());
+  flows_.emplace_back().first_place = static_cast<std::uint32_t>(places_.size());
+  places_.resize(places_.size() + uses);
   return id;
 }
 
-void FairShare::remove(FlowId id, Picoseconds now) {
-  const Flow& flow = flows_[at(id)];
-  const Pattern& drawn = at_cap(flow.pattern, flow.cap);
-  const std::uint32_t count = drawn.end - drawn.begin;
-  const Drawn* const uses = &uses_[drawn.begin];
-  const std::uint32_t* const places = &places_[flow.first_place];
-  const bool at_its_cap = flow.rate == flow.cap;
-  for (std::uint32_t u = 0; u < count; ++u) {
-    const Drawn& use = uses[u];
-    Load& load = loads_[at(use.resource)];
-    const Member last = load.members.back();
-    load.members.pop_back();
-    if (last.flow != id) {
-      load.members[places[u]] = last;
-      places_[flows_[at(last.flow)].first_place + last.use] = places[u];
-    }
-    if (load.members.empty()) load.busy += now - load.busy_since;
-    load.demand -= use.demand;
-    load.weight -= use.weight;
-    load.spare += at_its_cap ? use.drawn : whole(use.units * flow.rate);
-    if (!load.binding) continue;
-    changes_from(flow.rate);
-    soil(use.resource);
-  }
-  idle_[count].push_back(id);
-}
+void FairShare::too_many(ResourceId resource) { mistake("too many flows at a time on resource", resource); }
 
-void FairShare::change_held(ResourceId resource, double amount, int sign) {
-  Load& load = loads_[at(resource)];
-  if (load.hold != amount) {
-    load.hold = amount;
-    load.hold_units = whole(std::min(amount * load.units, 4.0 * static_cast<double>(load.whole)));
-  }
-  load.held += sign * load.hold_units;
-  const std::int64_t capacity = std::max(load.whole - load.held, load.least);
-  const std::int64_t before = load.capacity;
-  const bool was_contended = load.contended();
-  load.hold_back(capacity);
-  load.spare += capacity - before;
-  if (!was_contended && !load.contended()) return;
-  const bool unnoticed = was_contended && load.contended() && !load.binding && (capacity >= before || load.spare > load.slack());
-  if (unnoticed) return;
-  reaches_down(soil(resource), std::min(before, capacity));
-}
-
-std::span<const FlowId> FairShare::settle() {
-  changed_.clear();
-  if (dirty_.empty()) return changed_;
+void FairShare::solve() {
   // Those that are alone leave the list; nobody else's rates hang on them.
   std::size_t left = 0;
   for (const ResourceId resource : dirty_) {
@@ -233,43 +127,6 @@ std::span<const FlowId> FairShare::settle() {
     dirty_.clear();
   }
   changes_from_ = kNoLevel;
-  return changed_;
-}
-
-/// What gather() and fill() come to, to the bit, where at most one flow draws on the resource and no other contended or changed
-/// one. False where that is not so: nothing has happened then.
-bool FairShare::settle_alone(ResourceId resource) {
-  Load& load = loads_[at(resource)];
-  if (load.members.size() > 1) return false;
-  if (load.members.empty()) {
-    load.binding = false;
-    load.dirty = false;
-    return true;
-  }
-  const FlowId id = load.members.front().flow;
-  Flow& flow = flows_[at(id)];
-  const Pattern& drawn = patterns_[at(flow.pattern)];
-  for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
-    const Load& other = loads_[at(uses_[u].resource)];
-    if (&other != &load && (other.dirty || other.contended())) return false;
-  }
-  load.binding = false;
-  load.dirty = false;
-  const Drawn& own = uses_[drawn.begin + load.members.front().use];
-  double rate = flow.cap;
-  if (load.contended()) {
-    const std::int64_t spare = load.spare + whole(own.units * flow.rate);
-    const double level = level_of(spare, own.weight, load.level_per);
-    load.binding = flow.cap > level * kCapSlack;
-    if (load.binding) rate = level;
-  }
-  if (flow.rate == rate) return true;
-  for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
-    loads_[at(uses_[u].resource)].spare += whole(uses_[u].units * flow.rate) - whole(uses_[u].units * rate);
-  }
-  flow.rate = rate;
-  changed_.push_back(id);
-  return true;
 }
 
 void FairShare::gather(double from) {

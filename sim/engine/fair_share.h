@@ -81,6 +81,10 @@ class FairShare {
   };
   // Demand, which may be many times the capacity, is counted in 256 units.
   static constexpr std::int64_t kDemandStep = 256;
+  static constexpr std::size_t kMostFlows = 65536;
+  // A flow whose cap is within this of the level stops at its cap: the level carries the rounding of the units.
+  static constexpr double kCapSlack = 1.0 + 1e-13;
+  [[nodiscard]] static std::int64_t whole(double positive) { return static_cast<std::int64_t>(positive + 0.5); }
   // A demand above the capacity by less than this part (2^-34, 6e-11) counts as fitting: caps that add up to the capacity but for
   // the rounding of each, on up to 2^10 flows.
   static constexpr int kSlackBits = 34;
@@ -108,17 +112,17 @@ class FairShare {
     std::int64_t spare = 0;     // capacity less what the flows draw at their present rates
     std::int64_t capacity = 0;  // units left by holds
     std::vector<Member> members;
-    std::int64_t open = 0;      // while solving: weight of the flows that still grow
-    double level_per = 0;       // level = spare / open * level_per
-    std::uint32_t mark = 0;     // of the solve that looks at it
-    std::int32_t place = 0;     // in resources_, while solving
+    std::int64_t open = 0;   // while solving: weight of the flows that still grow
+    double level_per = 0;    // level = spare / open * level_per
+    std::uint32_t mark = 0;  // of the solve that looks at it
+    std::int32_t place = 0;  // in resources_, while solving
     bool binding = false;
     bool dirty = false;
-    std::int64_t whole = 0;   // capacity without holds, units
-    std::int64_t least = 0;   // that holds leave, units
-    std::int64_t held = 0;    // units
-    double units = 0;         // per amount
-    double hold = 0;          // the last amount taken or given back: mostly the same one
+    std::int64_t whole = 0;  // capacity without holds, units
+    std::int64_t least = 0;  // that holds leave, units
+    std::int64_t held = 0;   // units
+    double units = 0;        // per amount
+    double hold = 0;         // the last amount taken or given back: mostly the same one
     std::int64_t hold_units = 0;
     Picoseconds busy = 0;  // until the last flow left
     Picoseconds busy_since = 0;
@@ -139,7 +143,11 @@ class FairShare {
   };
 
   [[nodiscard]] static std::int64_t demand_of(const Drawn& use, const Load& load, double cap);
-  const Pattern& at_cap(PatternId pattern, double cap);
+  void compile(Pattern& pattern, double cap);
+  static void compile_hold(Load& load, double amount);
+  FlowId new_flow(std::uint32_t uses);
+  [[noreturn]] static void too_many(ResourceId resource);
+  void solve();
   void change_held(ResourceId resource, double amount, int sign);
   bool settle_alone(ResourceId resource);
   void reaches_down(Load& load, std::int64_t capacity);
@@ -171,3 +179,5 @@ class FairShare {
 };
 
 }  // namespace cpfit::engine
+
+#include "sim/engine/fair_share_events.h"

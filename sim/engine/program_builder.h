@@ -51,6 +51,20 @@ class ProgramBuilder {
   /// The hosts of all ranks of `activity` wait for its end: what they launch from here on is launched from then on.
   void host_reads(ActivityId activity);
 
+  /// The place that writing has reached.
+  struct Mark {
+    ActivityId activity = 0;
+    SlotId slot = 0;
+    std::size_t wait = 0;
+    std::vector<std::int32_t> launched;  // (ranks)
+  };
+  [[nodiscard]] Mark mark() const;
+  /// What was written since `second` is what was written from `first` to `second`, one block later: the same activities on the
+  /// same lanes, waiting for the same ones a block further on, or for the same ones before all that. Layer numbers may go on.
+  [[nodiscard]] bool repeats(const Mark& first, const Mark& second) const;
+  /// Writes the block since then `times` times more, as whoever wrote it would go on. It must repeat what was written before it.
+  void repeat(const Mark& block, std::int32_t times);
+
   [[nodiscard]] ActivityId last_on(LaneId lane) const;  // kNone for an empty lane
   [[nodiscard]] ActivityId next_id() const { return static_cast<ActivityId>(program_.activities.size()); }
   void section(const Section& section);

@@ -67,6 +67,15 @@ void use_measured_domain_rate(const MeasuredRun& run, const GpuRates& rates, con
   network.set(group);
 }
 
+/// Latency that the job showed for a layer's ten collectives of tensor parallelism, beyond their rate: a tenth each. An
+/// all-reduce goes round twice.
+void use_measured_layer_latency(const MeasuredRun& run, const Recipe& recipe, NetworkView& network) {
+  GroupNetwork group = network.at(group_shapes(recipe).tp);
+  group.round_latency = run.layer_latency / 10.0;
+  group.all_reduce_latency = group.round_latency * 2.0;
+  network.set(group);
+}
+
 /// Chunks of saved activations alive at the peak of a stage: 1F1B pp - p, interleaved (vpp-1) pp + 2 (pp-p-1) + 1.
 double chunks_in_flight(const Recipe& recipe, std::int32_t stage, double micro_batches) {
   const double behind = recipe.pp - stage - 1;
@@ -90,24 +99,22 @@ void offload_activations(const MeasuredRun& run, const Recipe& recipe, StageMemo
   memory.device -= away * slack;
 }
 
-/// What a measured floor and latency per layer and micro-batch add to a step: to the busiest stage's layers in every micro-batch
-/// (where the host waits between them and the ends, beside those), and to the other stages' work once while the pipeline fills.
+/// What a measured floor per layer and micro-batch adds to a step: to the busiest stage's layers in every micro-batch (where the
+/// host waits between them and the ends, beside those), and to the other stages' work once while the pipeline fills.
 /// Forward and backward have floors of their own, for a host that is late in forward does not catch up by a backward that waits
 /// for the GPU: backward holds two thirds of the products, three quarters with full recompute.
 double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, const ResolvedLayout& layout,
                            const LayerCost& ends) {
-  const double latency = run.layer_latency.value();
-  if (run.forward_floor.value() + run.backward_floor.value() + latency <= 0) return 0;
+  if (run.forward_floor.value() + run.backward_floor.value() <= 0) return 0;
   const Recipe& recipe = candidate.recipe;
   const double most = *std::max_element(layout.layers_of_stage.begin(), layout.layers_of_stage.end());
   const double all = std::accumulate(layout.layers_of_stage.begin(), layout.layers_of_stage.end(), 0.0);
   const double micro_batches =
       static_cast<double>(run.scenario.training.global_batch) / (static_cast<double>(recipe.dp) * recipe.micro_batch);
   const double forward_share = recipe.recompute.kind == RecomputeKind::kFull ? 1.0 / 4.0 : 1.0 / 3.0;
-  const auto added = [&](double layers, double seconds) {
-    const double busy = seconds + latency * layers;
+  const auto added = [&](double layers, double busy) {
     const double forward = std::max(run.forward_floor.value() * layers, forward_share * busy);
-    return forward + std::max(run.backward_floor.value() * layers, (1.0 - forward_share) * busy) - seconds;
+    return forward + std::max(run.backward_floor.value() * layers, (1.0 - forward_share) * busy) - busy;
   };
   const TimeBreakdown& time = candidate.time;
   const double busy = (time.compute + time.exposed_cp + time.exposed_tp + time.launch).value();
@@ -242,9 +249,10 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
     }
     prepare_groups(shared, recipe);
     std::optional<NetworkView> own;
-    if (run.bus_rate.value() > 0 || run.domain_rate.value() > 0) own.emplace(shared);
+    if (run.bus_rate.value() > 0 || run.domain_rate.value() > 0 || run.layer_latency.value() > 0) own.emplace(shared);
     if (run.bus_rate.value() > 0) use_measured_bus_rate(run, rates, recipe, *own);
     if (run.domain_rate.value() > 0) use_measured_domain_rate(run, rates, recipe, *own);
+    if (run.layer_latency.value() > 0) use_measured_layer_latency(run, recipe, *own);
     const ScreenContext context{scenario.model, scenario.cluster,   scenario.training, scenario.requirements, *rules,
                                 rates,          own ? *own : shared};
     RunPrediction prediction;

@@ -1,6 +1,7 @@
 #include "sim/schedule/data_parallel.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -201,6 +202,23 @@ void DataParallel::end_step(std::int32_t stage) {
   }
   for (const std::int32_t rank : layers_.stage_ranks(stage)) {
     for (const ActivityId id : posted_[static_cast<std::size_t>(rank)]) writer_.gate(rank, id);
+  }
+  if (stage == recipe_.pp - 1) sum_tied();
+}
+
+void DataParallel::sum_tied() {
+  const Bytes bytes = tied_gradients(context_, recipe_);
+  if (bytes.value() <= 0.0) return;
+  Place at;
+  at.pass = StepPass::kBackward;
+  const engine::TagId tag = writer_.tag("sum tied embeddings", Work::kCollective, at, TrafficAxis::kDp);
+  const auto& first = layers_.stage_ranks(0);
+  const auto& last = layers_.stage_ranks(recipe_.pp - 1);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const std::array<std::int32_t, 2> ends{first[i], last[i]};
+    const Transfer transfer =
+        writer_.network().collective(CollectiveKind::kAllReduce, group_shapes(recipe_).pp, ends, bytes, ends.size());
+    writer_.waited_collective(ends, LaneKind::kDpReduce, tag, transfer, at);
   }
 }
 

@@ -24,10 +24,20 @@ class DataParallel {
   void after_backward(std::int32_t stage, const Place& at, std::int32_t micro_batches);
   /// After the backward of a whole chunk.
   void after_chunk(std::int32_t stage, const Place& at, std::int32_t micro_batches);
-  /// Reductions that do not overlap; every rank of the stage then waits for its own.
+  /// Reductions that do not overlap; every rank of the stage then waits for its own. After the last stage the ends of the pipeline
+  /// sum up tied embeddings.
   void end_step(std::int32_t stage);
   /// The clipping norm, for which all ranks wait: the border between two steps.
   void norm();
+
+  /// Every activity that what comes next may wait for.
+  template <class Visit>
+  void visit_references(Visit&& visit) {
+    for (std::vector<engine::ActivityId>& posted : posted_) {
+      for (engine::ActivityId& id : posted) visit(id);
+    }
+    for (engine::ActivityId& id : earlier_) visit(id);
+  }
 
   /// Every layer has collectives of its own: layers may be folded.
   [[nodiscard]] bool layers_alike() const;
@@ -48,6 +58,7 @@ class DataParallel {
   /// Simulated ranks that share one copy of the states; `replicas`: those that hold the same part of one.
   [[nodiscard]] std::vector<std::vector<std::int32_t>> groups(std::int32_t stage, bool replicas = false) const;
   void gather_ahead(std::int32_t stage, double parameters, const Place& at);
+  void sum_tied();
 
   const ScreenContext& context_;
   const Recipe& recipe_;

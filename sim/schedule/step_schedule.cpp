@@ -145,12 +145,22 @@ class StepWriter {
     const std::size_t index = chunk_index(recipe_, stage, at.chunk);
     const std::int32_t count = layout_.layers_of_chunk[index], first = first_layer_[index];
     const std::int32_t written = folds(count) ? options_.fold_copies : count;
-    engine::ActivityId second = writer_.program().next_id();
+    engine::ProgramBuilder& program = writer_.program();
+    engine::ActivityId second = program.next_id();
+    LayerBefore before;
     for (std::int32_t i = 0; i < written; ++i) {
-      if (i == 1) second = writer_.program().next_id();
+      if (i == 1) second = program.next_id();
+      const engine::ProgramBuilder::Mark begin = program.mark();
       const std::int32_t place = at.pass == StepPass::kForward ? i : count - 1 - i;
       at.layer = first + place;
       write_layer(at);
+      const std::vector<ActivityId> references = alike() ? all_references() : std::vector<ActivityId>();
+      if (i >= 2 && alike() && goes_on(before, begin, references)) {
+        program.repeat(begin, written - 1 - i);
+        move_references(before.references, references, written - 1 - i);
+        break;
+      }
+      before = {begin, references};
     }
     if (written < count) {
       // The first layer stands apart: what comes before it is no layer.
@@ -163,13 +173,55 @@ class StepWriter {
     }
   }
 
+  /// A layer as written, to be compared with the next.
+  struct LayerBefore {
+    engine::ProgramBuilder::Mark begin;
+    std::vector<ActivityId> references;  // what the next layer may wait for
+  };
+
+  /// Whether the layer since `begin` is the one before it a layer later, and leaves to the next what that one left: then all that
+  /// follow are the same.
+  [[nodiscard]] bool goes_on(const LayerBefore& before, const engine::ProgramBuilder::Mark& begin,
+                             const std::vector<ActivityId>& references) {
+    if (references.size() != before.references.size() || !writer_.program().repeats(before.begin, begin)) return false;
+    const ActivityId layer = writer_.program().next_id() - begin.activity;
+    for (std::size_t r = 0; r < references.size(); ++r) {
+      const ActivityId further = references[r] - before.references[r];
+      if (further != layer && !(further == 0 && references[r] < before.begin.activity)) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::vector<ActivityId> all_references() {
+    std::vector<ActivityId> all;
+    const auto add = [&](ActivityId id) { all.push_back(id); };
+    writer_.visit_references(add);
+    data_.visit_references(add);
+    return all;
+  }
+
+  /// As they are when `layers` more have been written.
+  void move_references(const std::vector<ActivityId>& before, const std::vector<ActivityId>& now, std::int32_t layers) {
+    std::size_t r = 0;
+    const auto move = [&](ActivityId& id) {
+      id += layers * (now[r] - before[r]);
+      ++r;
+    };
+    writer_.visit_references(move);
+    data_.visit_references(move);
+  }
+
+  /// Layers differ in nothing but their number, once the first ones are through.
+  [[nodiscard]] bool alike() const {
+    const bool alternating = context_.model.sliding_window > 0 && context_.model.window_period > 0;
+    return !alternating && recipe_.recompute.kind != RecomputeKind::kBlock && data_.layers_alike();
+  }
+
   /// Ranks of a ring drift apart and settle over tens of layers (a rank ahead is slowed by its own waiting sender): their layers
   /// never repeat bit for bit, and trying would only cost time.
   [[nodiscard]] bool folds(std::int32_t layers) const {
     const bool rings = recipe_.cp_comm != CpComm::kAllGather && recipe_.cp / a2a_ranks(recipe_) > 1;
-    const bool alternating = context_.model.sliding_window > 0 && context_.model.window_period > 0;
-    return options_.fold_layers && recipe_.pp == 1 && !rings && !alternating && recipe_.recompute.kind != RecomputeKind::kBlock &&
-           data_.layers_alike() && layers > options_.fold_copies;
+    return options_.fold_layers && recipe_.pp == 1 && !rings && alike() && layers > options_.fold_copies;
   }
 
   [[nodiscard]] Repeated repeated(std::int32_t stage, const Place& at) const {

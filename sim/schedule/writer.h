@@ -47,6 +47,13 @@ class Writer {
   void take_gates(std::int32_t rank, engine::ActivityId activity, engine::LaneId lane);
   /// `activity`'s slot on `lane` waits for the rank's gates too; they stay.
   void wait_gates(std::int32_t rank, engine::ActivityId activity, engine::LaneId lane);
+  /// Every activity that what comes next may wait for.
+  template <class Visit>
+  void visit_references(Visit&& visit) {
+    for (std::vector<engine::ActivityId>& gates : gates_) {
+      for (engine::ActivityId& gate : gates) visit(gate);
+    }
+  }
   /// What the rank's compute stream did last; kNone at the beginning.
   [[nodiscard]] engine::ActivityId last(std::int32_t rank);
 

@@ -221,6 +221,18 @@ double pp_exposed(const ScreenContext& context, const Recipe& recipe, double mic
   return fill + (overlapped ? context.rules.pp_exposed_share : 1.0) * steady;
 }
 
+/// The sum of tied embeddings' gradients over the two ends of the pipeline: a pair of its group, as far apart as neighbours at
+/// least.
+double tied_exposed(const ScreenContext& context, const Recipe& recipe, double& sigma) {
+  const Bytes bytes = tied_gradients(context, recipe);
+  if (bytes.value() <= 0.0) return 0.0;
+  const GroupNetwork& net = context.network.at(group_shapes(recipe).pp);
+  const Rated rated = collective_time(context.rates, CollectiveKind::kAllReduce, net.collective_link, net.collective_rate,
+                                      net.ring.latency, 2, bytes, form_of_stride(net.shape.stride));
+  sigma = std::max<double>(sigma, rated.relative_sigma);
+  return rated.time.value();
+}
+
 /// `repeated`: over all stages, in layers.
 void add_rates(const ScreenContext& context, const Recipe& recipe, const Repeated& repeated, Candidate& candidate) {
   const double step = candidate.time.step().value();
@@ -285,7 +297,8 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
   // What communication exposes is as uncertain as its link; the layers' share is in `busy` already.
   double pp_sigma = 0, dp_sigma = 0;
   time.exposed_pp = Seconds(pp_exposed(context, recipe, micro_batches, pp_sigma));
-  time.exposed_dp = Seconds(dp_exposed(context, recipe, slowest_parameters, slowest, micro_batches, dp_sigma));
+  time.exposed_dp = Seconds(dp_exposed(context, recipe, slowest_parameters, slowest, micro_batches, dp_sigma) +
+                            tied_exposed(context, recipe, dp_sigma));
   const double links = std::hypot(pp_sigma * time.exposed_pp.value(), dp_sigma * time.exposed_dp.value());
   time.optimizer = optimizer_time(context, recipe, slowest_parameters);
 

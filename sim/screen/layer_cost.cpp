@@ -64,6 +64,11 @@ struct TpExposure {
   double sigma = 0;         // relative, of the collectives
 };
 
+/// What a job's own figures add to a collective of its group.
+Seconds measured_latency(const GroupNetwork& net, CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce ? net.all_reduce_latency : net.round_latency;
+}
+
 /// Fully exposed without overlap, except that backward re-gathers of saved inputs run under the input-gradient product and
 /// scatters under the weight-gradient product. With overlap (TpOverlap): by user buffers a ring all-gather leaves what exceeds
 /// (tp-1)/tp of its product, a pipelined reduce-scatter one chunk in four (frameworks.md 3.1); behind its own shard an all-gather
@@ -77,7 +82,7 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
     const Rated rated =
         collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, recipe.tp, bytes);
     exposed.sigma = std::max<double>(exposed.sigma, rated.relative_sigma);
-    return rated.time.value();
+    return (rated.time + measured_latency(net, kind)).value();
   };
   const double reduce = traffic.forward_all_reduces > 0 ? time(CollectiveKind::kAllReduce, traffic.activation) : 0.0;
   // Kernels run slower while collectives pass beside them; that too is time that tensor parallelism costs.
@@ -161,7 +166,8 @@ void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShap
   const GroupNetwork& net = context.network.at(group_shapes(recipe).tp);
   const auto time = [&](CollectiveKind kind, Bytes bytes) {
     return collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, recipe.tp, bytes)
-        .time;
+               .time +
+           measured_latency(net, kind);
   };
   const CollectiveKind gather = recipe.sequence_parallel ? CollectiveKind::kAllGather : CollectiveKind::kAllReduce;
   const CollectiveKind scatter = recipe.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce;

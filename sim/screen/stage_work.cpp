@@ -55,7 +55,15 @@ Seconds accumulation_time(const ScreenContext& context, const Recipe& recipe, do
 
 Seconds optimizer_time(const ScreenContext& context, const Recipe& recipe, double parameters) {
   const double shards = recipe.state_sharding == StateSharding::kNone ? 1.0 : static_cast<double>(shard_ranks(recipe));
-  return memory_time(context.rates, Bytes(34.0 * parameters / shards), 4).time;
+  const double whole = context.rules.accumulation_traffic_per_parameter > 0.0 ? 16.0 : 0.0;
+  return memory_time(context.rates, Bytes((34.0 / shards + whole) * parameters), 4).time;
+}
+
+Bytes tied_gradients(const ScreenContext& context, const Recipe& recipe) {
+  if (!context.model.tied_embeddings || recipe.pp <= 1) return {};
+  const double vocab = static_cast<double>(padded_vocab(context.model.vocab, context.training.vocab_divisor, recipe.tp));
+  const double bytes = context.training.grad_dtype == GradDtype::kFp32 ? 4.0 : 2.0;
+  return Bytes(bytes * vocab * static_cast<double>(context.model.hidden) / recipe.tp);
 }
 
 }  // namespace cpfit

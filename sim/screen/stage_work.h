@@ -32,7 +32,14 @@ struct Repeated {
 [[nodiscard]] Seconds accumulation_time(const ScreenContext& context, const Recipe& recipe, double parameters);
 
 /// Adam over this rank's shard: gradient, master weight and two moments read; master, moments and the bf16 weight written; one
-/// more pass over the gradients for the clipping norm: 30 + 4 bytes per parameter of the shard.
+/// more pass over the gradients for the clipping norm: 30 + 4 bytes per parameter of the shard. Sums of gradients that a pass of
+/// their own adds up are clipped and cleared whole, by every rank of the shards: read, read and written, and written once more,
+/// 16 bytes (nanotron optim/clip_grads.py, gradient_accumulator.py zero_grad).
 [[nodiscard]] Seconds optimizer_time(const ScreenContext& context, const Recipe& recipe, double parameters);
+
+/// Gradients of tied embeddings, which the first and the last stage sum up after their last backward with nothing beside
+/// (Megatron finalize_model_grads.py _allreduce_word_embedding_grads, nanotron tied_parameters.py sync_tied_weights_gradients).
+/// Nothing where one stage holds both ends or the tables are two.
+[[nodiscard]] Bytes tied_gradients(const ScreenContext& context, const Recipe& recipe);
 
 }  // namespace cpfit

@@ -117,14 +117,13 @@ TEST(Evaluate, DocumentedStallAndLayerFloorAddToTheStep) {
   MeasuredRun floored = run;
   floored.forward_floor = Seconds(6);  // far above the work: 8 layers, 2 micro-batches per rank
   floored.backward_floor = Seconds(4);
-  MeasuredRun late_forward = run, later_forward = run, late_messages = run;
+  MeasuredRun late_forward = run, later_forward = run;
   late_forward.forward_floor = Seconds(6);
   later_forward.forward_floor = Seconds(7);
-  late_messages.layer_latency = Seconds(0.5);
   MeasuredTable table;
-  table.runs = {run, stalled, floored, late_forward, later_forward, late_messages};
+  table.runs = {run, stalled, floored, late_forward, later_forward};
   const auto result = evaluate(table, RateSet::defaults());
-  ASSERT_EQ(result.rows.size(), 6u);
+  ASSERT_EQ(result.rows.size(), 5u);
   EXPECT_NEAR(result.rows[1].predicted - result.rows[0].predicted, 2.5, 1e-9);
   EXPECT_GE(result.rows[2].predicted, 8 * 2 * 10.0);
   EXPECT_LT(result.rows[2].predicted, 8 * 2 * 10.0 + result.rows[0].predicted);
@@ -132,7 +131,25 @@ TEST(Evaluate, DocumentedStallAndLayerFloorAddToTheStep) {
   EXPECT_NEAR(result.rows[4].predicted - result.rows[3].predicted, 8 * 2 * 1.0, 1e-9);
   EXPECT_GT(result.rows[3].predicted, 8 * 2 * 6.0 + 0.6 * result.rows[0].predicted);
   EXPECT_LT(result.rows[3].predicted, 8 * 2 * 6.0 + result.rows[0].predicted);
-  EXPECT_NEAR(result.rows[5].predicted - result.rows[0].predicted, 8 * 2 * 0.5, 1e-9);
+}
+
+// Ten collectives share a layer's latency. Once it is far longer than the products that some of them hide behind, every further
+// second of one shows ten times in a layer, and ten times at the ends: four gathers and scatters, three all-reduces twice round.
+TEST(Evaluate, LatencyOfTensorParallelismIsPaidByEveryCollective) {
+  MeasuredRun run = small_run();
+  run.measured = {{Metric::kStepSeconds, 1.0}};
+  run.scenario.base.tp = 2;
+  run.scenario.base.dp = 4;
+  run.scenario.base.sequence_parallel = true;
+  MeasuredRun late = run, later = run;
+  late.layer_latency = Seconds(10.0);  // a second each, far more than the products take
+  later.layer_latency = Seconds(20.0);
+  MeasuredTable table;
+  table.runs = {run, late, later};
+  const auto result = evaluate(table, RateSet::defaults());
+  ASSERT_EQ(result.rows.size(), 3u) << (result.skipped.empty() ? "" : result.skipped[0].reason);
+  const double micro_batches = 4, of_layers = 8 * 10, of_ends = 4 + 3 * 2;
+  EXPECT_NEAR(result.rows[2].predicted - result.rows[1].predicted, micro_batches * (of_layers + of_ends), 1e-6);
 }
 
 TEST(Evaluate, MeasuredLatencyIsPaidByEveryReductionAtEveryNode) {

@@ -55,7 +55,7 @@ class FrameworkTime : public ::testing::Test {
   const NetworkView& network_of(const MeasuredRun& run) {
     const GroupShapes shapes = group_shapes(run.scenario.base);
     NetworkView& network = predictor.network(run.scenario.cluster);
-    for (const GroupShape& shape : {shapes.tp, shapes.dp}) network.prepare(shape);
+    for (const GroupShape& shape : {shapes.tp, shapes.pp, shapes.dp}) network.prepare(shape);
     return network;
   }
   [[nodiscard]] const GpuRates& gpu(const MeasuredRun& run) const { return rates.of(run.scenario.cluster.gpu); }
@@ -200,6 +200,40 @@ TEST_F(FrameworkTime, PiecesOfAGatherAreCopiedByTheHost) {
   EXPECT_NEAR(with(run, slices).step_seconds.value - plain(run).step_seconds.value, more, 1e-9);
   run.scenario.base.state_sharding = StateSharding::kNone;
   EXPECT_EQ(with(run, slices).step_seconds.value, plain(run).step_seconds.value);
+}
+
+// Two stages of eight data ranks on two nodes; 4 or 2 bytes for each of 32,768 rows of 2,048, over a pair of GPUs.
+TEST_F(FrameworkTime, TiedEmbeddingsAreSummedOverTheEndsOfThePipeline) {
+  MeasuredRun run = small_llama(1, 8, 2);
+  run.scenario.base.pp = 2;
+  run.gpus = 16;
+  const auto exposed = [](const RunPrediction& prediction) { return prediction.candidate.time.exposed_dp.value(); };
+  const double untied = exposed(plain(run));
+  run.scenario.model.tied_embeddings = true;
+  const double bytes = (run.scenario.training.grad_dtype == GradDtype::kFp32 ? 4.0 : 2.0) * 32768 * kHidden;
+  const GroupNetwork& net = network_of(run).at(group_shapes(run.scenario.base).pp);
+  const Seconds sum = collective_time(gpu(run), CollectiveKind::kAllReduce, net.collective_link, net.collective_rate,
+                                      net.ring.latency, 2, Bytes(bytes), form_of_stride(8))
+                          .time;
+  EXPECT_NEAR(exposed(plain(run)) - untied, sum.value(), 1e-12);
+  EXPECT_GT(sum.value(), bytes / 50e9);  // one 400 Gb/s NIC each
+  run.scenario.base.pp = 1;              // one stage has both ends
+  run.scenario.base.dp = 16;
+  const double alone = exposed(plain(run));
+  run.scenario.model.tied_embeddings = false;
+  EXPECT_LE(alone, exposed(plain(run)));
+}
+
+// Whoever adds gradients up in a pass of its own clips and clears all of them, 16 bytes a parameter, sharded or not.
+TEST_F(FrameworkTime, SumsOfGradientsAreClippedAndClearedWhole) {
+  MeasuredRun run = small_llama(1, 8);
+  const auto own_pass = [](RuleSet& rules) { rules.accumulation_traffic_per_parameter = 10; };
+  const auto optimizer = [](const RunPrediction& prediction) { return prediction.candidate.time.optimizer.value(); };
+  const double parameters = static_cast<double>(count_parameters(run.scenario.model).total());
+  for (const StateSharding sharding : {StateSharding::kNone, StateSharding::kZero1}) {
+    run.scenario.base.state_sharding = sharding;
+    EXPECT_NEAR(optimizer(with(run, own_pass)) - optimizer(plain(run)), passes(run, 16 * parameters), 1e-9);
+  }
 }
 
 // Layers far below the host's pace: the head adds nothing while the host is behind, and all of itself where it waits for the
