@@ -9,6 +9,7 @@
 #include "model/traffic/collective_traffic.h"
 #include "model/traffic/cp_traffic.h"
 #include "model/transformer/parameters.h"
+#include "sim/screen/sharded_time.h"
 #include "sim/screen/stage_work.h"
 
 namespace cpfit {
@@ -36,6 +37,9 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
   const ParameterCount count = count_parameters(model);
   const double parameters = static_cast<double>(count.total()) / recipe.pp / recipe.tp;
   const DpTraffic dp = dp_traffic(parameters, context.training, recipe, context.rules);
+  // What no layer holds stays gathered between forward and backward.
+  const double beside = static_cast<double>(count.total() - count.layer.total() * model.layers) / recipe.pp / recipe.tp;
+  const double root = dp_traffic(beside, context.training, recipe, context.rules).all_gather.value();
 
   // What backward computes again is sent again: attention's exchanges, and with whole layers their collectives.
   const Repeated repeated = repeated_on(recipe, context.rules, layers);
@@ -56,10 +60,11 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
   const double ring_forward = cp_forward - cp.forward.exchange.value() * leaving * attention_runs;
   const double ring_backward = cp_backward - cp.backward.exchange.value() * leaving * backward_runs;
   const double members = static_cast<double>(dp.ranks), copies = static_cast<double>(dp.replicas);
-  // Fully sharded, every micro-batch gathers for forward and for backward and reduces.
-  const bool sharded = dp.gathers_per_micro_batch > 0;
-  const double times = sharded ? micro_batches : 1.0, gathers = sharded ? dp.gathers_per_micro_batch : 1.0;
-  const double reduced = dp.reduce_scatter.value() * (dp.all_reduce ? 2.0 : 1.0), gathered = dp.all_gather.value() * gathers;
+  // Fully sharded, every micro-batch gathers for forward and for backward and reduces, unless weights stay gathered.
+  const bool each = dp.gathers_per_micro_batch > 0 && !weights_stay_gathered(context.rules, recipe);
+  const double times = each ? micro_batches : 1.0, gathers = each ? dp.gathers_per_micro_batch : 1.0;
+  const double reduced = dp.reduce_scatter.value() * (dp.all_reduce ? 2.0 : 1.0),
+               gathered = dp.all_gather.value() * gathers - (each && !context.rules.zero3_waits ? root : 0.0);
   const double dp_bytes = dp.ranks > 1 ? times * (reduced + gathered) * (members - 1) / members : 0.0;
   const double replica_bytes = 2.0 * times * dp.replica_reduce.value() * (copies - 1) / copies;
 

@@ -7,6 +7,7 @@
 
 #include "model/recipe/data_ranks.h"
 #include "model/recipe/pipeline_order.h"
+#include "sim/screen/gradient_units.h"
 #include "sim/screen/layer_cost.h"
 
 namespace cpfit::schedule {
@@ -47,6 +48,10 @@ double DataParallel::chunk_parameters(std::int32_t stage, std::int32_t chunk) co
   const double layers = layout_.layers_of_chunk[chunk_index(recipe_, stage, chunk)];
   return parameters_on_stage(context_, recipe_, count_, layers, stage == 0 && chunk == 0,
                              stage == recipe_.pp - 1 && chunk == recipe_.vpp - 1);
+}
+
+double DataParallel::root_parameters(std::int32_t stage, std::int32_t chunk) const {
+  return chunk_parameters(stage, chunk) - layout_.layers_of_chunk[chunk_index(recipe_, stage, chunk)] * layer_parameters_;
 }
 
 std::vector<std::vector<std::int32_t>> DataParallel::groups(std::int32_t stage, bool replicas) const {
@@ -119,13 +124,59 @@ void DataParallel::gather(std::int32_t stage, double parameters, const Place& at
   }
 }
 
-void DataParallel::begin_step(std::int32_t stage) {
-  if (sharded() || recipe_.overlap_param_gather || !stale_) return;
-  Place at;
-  for (std::int32_t chunk = 0; chunk < recipe_.vpp; ++chunk) {
-    at.chunk = chunk;
-    gather(stage, chunk_parameters(stage, chunk), at, updated_);
+void DataParallel::alone(std::int32_t stage, CollectiveKind kind, double parameters, double tensors, const Place& at) {
+  const DpTraffic traffic = dp_traffic(parameters / tensors, context_.training, recipe_, context_.rules);
+  const bool gathers = kind == CollectiveKind::kAllGather;
+  const Bytes bytes = gathers ? traffic.all_gather : traffic.reduce_scatter;
+  if (traffic.ranks <= 1 || bytes.value() <= 0.0) return;
+  const engine::TagId tag =
+      writer_.tag(gathers ? "gather parameters" : "reduce gradients", Work::kCollective, at, TrafficAxis::kDp);
+  const engine::Picoseconds host = engine::to_picoseconds(host_time_of_slices(context_, traffic.ranks, 1.0));
+  const std::vector<std::vector<std::int32_t>> all = groups(stage);
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(tensors); ++i) {
+    for (const std::vector<std::int32_t>& group : all) {
+      Transfer transfer = writer_.network().collective(kind, group_shapes(recipe_).dp, group, bytes, traffic.ranks);
+      transfer.fixed += host;
+      writer_.waited_collective(group, gathers ? LaneKind::kDpGather : LaneKind::kDpReduce, tag, transfer, at);
+    }
   }
+}
+
+void DataParallel::copy_slices(std::int32_t stage) {
+  if (context_.rules.shard_host_operations <= 0.0 || shard_ranks(recipe_) <= 1) return;
+  if (recipe_.state_sharding == StateSharding::kNone) return;
+  double layers = 0.0;
+  for (std::int32_t chunk = 0; chunk < recipe_.vpp; ++chunk)
+    layers += layout_.layers_of_chunk[chunk_index(recipe_, stage, chunk)];
+  const Place at;
+  Transfer copies;
+  copies.fixed =
+      engine::to_picoseconds(host_time_of_slices(context_, shard_ranks(recipe_), layers * sliced_tensors(context_, recipe_)));
+  const engine::TagId tag = writer_.tag("copies of slices", Work::kCollective, at, TrafficAxis::kDp);
+  for (const std::int32_t rank : layers_.stage_ranks(stage)) {
+    writer_.waited_collective(std::vector<std::int32_t>{rank}, LaneKind::kDpGather, tag, copies, at);
+  }
+}
+
+void DataParallel::begin_step(std::int32_t stage) {
+  if (sharded() || !stale_) return;
+  if (!recipe_.overlap_param_gather) {
+    Place at;
+    for (std::int32_t chunk = 0; chunk < recipe_.vpp; ++chunk) {
+      at.chunk = chunk;
+      gather(stage, chunk_parameters(stage, chunk), at, updated_);
+    }
+  }
+  copy_slices(stage);
+}
+
+void DataParallel::before_chunk(std::int32_t stage, const Place& at) {
+  if (!sharded() || (stay_gathered() && at.micro_batch > 0)) return;
+  if (context_.rules.zero3_waits) return alone(stage, CollectiveKind::kAllGather, root_parameters(stage, at.chunk), 1.0, at);
+  // FSDP2 keeps the root for backward; its forward begins with the compute stream, not ahead of it.
+  if (at.pass == StepPass::kBackward) return;
+  for (const std::int32_t rank : layers_.stage_ranks(stage)) earlier_[static_cast<std::size_t>(rank)] = writer_.last(rank);
+  gather(stage, root_parameters(stage, at.chunk), at, earlier_);
 }
 
 /// Gathers are one ahead: this one is posted when the unit before it begins (Megatron's forward hooks dispatch the next bucket,
@@ -138,8 +189,11 @@ void DataParallel::gather_ahead(std::int32_t stage, double parameters, const Pla
 
 void DataParallel::before_forward(std::int32_t stage, const Place& at) {
   if (sharded()) {
-    const bool kept = context_.rules.zero3_unsharded_through_step && recipe_.pp > 1;
-    if (!kept || at.micro_batch == 0) gather_ahead(stage, layer_parameters_, at);
+    if (context_.rules.zero3_waits) {
+      alone(stage, CollectiveKind::kAllGather, layer_parameters_, matrices_per_layer(context_, recipe_), at);
+    } else if (!stay_gathered() || at.micro_batch == 0) {
+      gather_ahead(stage, layer_parameters_, at);
+    }
     return;
   }
   if (at.micro_batch != 0 || !recipe_.overlap_param_gather || !stale_) return;
@@ -160,12 +214,23 @@ void DataParallel::before_forward(std::int32_t stage, const Place& at) {
 }
 
 void DataParallel::before_backward(std::int32_t stage, const Place& at) {
-  if (sharded() && !(context_.rules.zero3_unsharded_through_step && recipe_.pp > 1)) gather_ahead(stage, layer_parameters_, at);
+  if (!sharded() || stay_gathered()) return;
+  if (!context_.rules.zero3_waits) return gather_ahead(stage, layer_parameters_, at);
+  // What is recomputed is gathered once more.
+  const int times = recipe_.recompute.kind == RecomputeKind::kFull ? 2 : 1;
+  for (int i = 0; i < times; ++i) {
+    alone(stage, CollectiveKind::kAllGather, layer_parameters_, matrices_per_layer(context_, recipe_), at);
+  }
 }
 
 void DataParallel::after_backward(std::int32_t stage, const Place& at, std::int32_t micro_batches) {
   if (sharded()) {
-    reduce(stage, layer_parameters_, at);
+    if (stay_gathered() && at.micro_batch != micro_batches - 1) return;
+    if (context_.rules.zero3_waits) {
+      alone(stage, CollectiveKind::kReduceScatter, layer_parameters_, matrices_per_layer(context_, recipe_), at);
+    } else if (!stay_gathered()) {
+      reduce(stage, layer_parameters_, at);
+    }
     return;
   }
   if (at.micro_batch != micro_batches - 1 || !recipe_.overlap_grad_reduce || !many_buckets(stage, at.chunk)) return;
@@ -182,13 +247,30 @@ void DataParallel::after_chunk(std::int32_t stage, const Place& at, std::int32_t
     const engine::TagId tag = writer_.tag("accumulate gradients", Work::kElementwise, at);
     for (const std::int32_t rank : layers_.stage_ranks(stage)) writer_.kernel(rank, LaneKind::kCompute, tag, add, 1, at);
   }
+  if (sharded()) return end_sharded(stage, at, micro_batches);
   if (at.micro_batch != micro_batches - 1 || !recipe_.overlap_grad_reduce) return;
   const auto p = static_cast<std::size_t>(stage);
   const double layers = layout_.layers_of_chunk[chunk_index(recipe_, stage, at.chunk)];
   // Counted by the stage's layers, not by those written: folded ones have been reduced as well.
-  const double done = sharded() ? layers : many_buckets(stage, at.chunk) ? layers - in_bucket_[p] : 0.0;
+  const double done = many_buckets(stage, at.chunk) ? layers - in_bucket_[p] : 0.0;
   reduce(stage, chunk_parameters(stage, at.chunk) - done * layer_parameters_, at);
   in_bucket_[p] = 0;
+}
+
+void DataParallel::end_sharded(std::int32_t stage, const Place& at, std::int32_t micro_batches) {
+  const double root = root_parameters(stage, at.chunk);
+  if (context_.rules.zero3_waits) return alone(stage, CollectiveKind::kReduceScatter, root, 1.0, at);
+  if (stay_gathered()) {
+    if (at.micro_batch != micro_batches - 1) return;
+    const std::int32_t layers = layout_.layers_of_chunk[chunk_index(recipe_, stage, at.chunk)];
+    for (std::int32_t i = 0; i < layers; ++i) reduce(stage, layer_parameters_, at);
+    return reduce(stage, root, at);
+  }
+  reduce(stage, root, at);
+  // Backward ends when its reductions have.
+  for (const std::int32_t rank : layers_.stage_ranks(stage)) {
+    for (const ActivityId id : posted_[static_cast<std::size_t>(rank)]) writer_.gate(rank, id);
+  }
 }
 
 void DataParallel::end_step(std::int32_t stage) {

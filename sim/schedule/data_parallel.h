@@ -6,6 +6,7 @@
 
 #include "model/traffic/collective_traffic.h"
 #include "sim/schedule/layer_schedule.h"
+#include "sim/screen/sharded_time.h"
 
 namespace cpfit::schedule {
 
@@ -18,6 +19,8 @@ class DataParallel {
   void update();
   /// Gathers that do not overlap. After no update there is nothing to gather: every rank has its parameters.
   void begin_step(std::int32_t stage);
+  /// Before the first kernel of a chunk: fully sharded, what lies beside its layers is gathered before anything else.
+  void before_chunk(std::int32_t stage, const Place& at);
   void before_forward(std::int32_t stage, const Place& at);
   void before_backward(std::int32_t stage, const Place& at);
   /// After the backward of one layer; `micro_batches` of the step.
@@ -49,6 +52,10 @@ class DataParallel {
     return (stage == 0 && chunk == 0) || context_.rules.buckets_on_every_stage;
   }
   [[nodiscard]] double chunk_parameters(std::int32_t stage, std::int32_t chunk) const;
+  /// Those of them that are no layer's.
+  [[nodiscard]] double root_parameters(std::int32_t stage, std::int32_t chunk) const;
+  /// Weights are gathered by the step's first micro-batch and kept, gradients reduced behind its last.
+  [[nodiscard]] bool stay_gathered() const { return weights_stay_gathered(context_.rules, recipe_); }
   /// One collective of `parameters` per tensor-parallel lane and group that shares the states, then one over the replicas of each
   /// part; `after`: by rank, what it waits for.
   void reduce(std::int32_t stage, double parameters, const Place& at);
@@ -59,6 +66,13 @@ class DataParallel {
   [[nodiscard]] std::vector<std::vector<std::int32_t>> groups(std::int32_t stage, bool replicas = false) const;
   void gather_ahead(std::int32_t stage, double parameters, const Place& at);
   void sum_tied();
+  /// Collectives over one tensor after the other, the host's copies beside each, with nothing under way meanwhile
+  /// (RuleSet::zero3_waits).
+  void alone(std::int32_t stage, CollectiveKind kind, double parameters, double tensors, const Place& at);
+  /// The end of a micro-batch's backward through a chunk.
+  void end_sharded(std::int32_t stage, const Place& at, std::int32_t micro_batches);
+  /// The host copies each rank's slice of each gathered tensor (RuleSet::shard_host_operations).
+  void copy_slices(std::int32_t stage);
 
   const ScreenContext& context_;
   const Recipe& recipe_;

@@ -221,8 +221,12 @@ void LayerSchedule::backward(std::int32_t stage, const Place& at, Repeated repea
       const double share = std::min(1.0, repeated.rest);
       each_kernel(stage, writer_.tag("recompute", Work::kGemm, at), share_of(rest, share),
                   static_cast<std::int32_t>(std::lround(share * 13)), at);  // 14 kernels without attention
+      const bool split = recipe_.sequence_parallel;
+      if (recipe_.tp > 1 && share < 1.0 && split) {
+        // Scattered results are kept, gathered inputs are not (op-level checkpoints of torchtitan).
+        for (int half = 0; half < 2; ++half) tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);
+      }
       if (recipe_.tp > 1 && share >= 1.0) {
-        const bool split = recipe_.sequence_parallel;
         for (int half = 0; half < 2; ++half) {
           if (split) tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);
           tensor_parallel(stage, split ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,

@@ -110,6 +110,7 @@ class StepWriter {
   }
 
   void forward(std::int32_t stage, Place at) {
+    data_.before_chunk(stage, at);
     if (is_first(stage, at.chunk)) layers_.embedding(stage, at);
     repeat_layers(stage, at, [&](const Place& here) {
       data_.before_forward(stage, here);
@@ -119,6 +120,7 @@ class StepWriter {
   }
 
   void backward(std::int32_t stage, Place at) {
+    data_.before_chunk(stage, at);
     if (is_last(stage, at.chunk)) layers_.head_backward(stage, at);
     repeat_layers(stage, at, [&](const Place& here) {
       data_.before_backward(stage, here);

@@ -1,6 +1,7 @@
 // From one layer's cost to a step: recompute, pipeline, data parallelism, optimizer; memory and verdict beside it.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "model/rates/dense_peak.h"
@@ -12,6 +13,7 @@
 #include "sim/screen/layer_cost.h"
 #include "sim/screen/pipeline_time.h"
 #include "sim/screen/real_tokens.h"
+#include "sim/screen/sharded_time.h"
 #include "sim/screen/stage_work.h"
 
 namespace cpfit {
@@ -114,10 +116,11 @@ double zero_bubble(const Recipe& recipe, const std::vector<StageCost>& stages, d
 }
 
 /// Collectives in which a stage reduces its gradients: buckets, but with a pipeline one per chunk where stages beyond the first
-/// do not cut theirs, for the slowest stage sets the pace.
+/// do not cut theirs, for the slowest stage sets the pace. Without overlap none is cut (distributed_data_parallel.py: "Set
+/// bucket_size to infinity if overlap_grad_reduce is False").
 double gradient_buckets(const ScreenContext& context, const Recipe& recipe, const DpTraffic& traffic, double parameters,
                         double layers) {
-  if (recipe.pp > 1 && !context.rules.buckets_on_every_stage) return recipe.vpp;
+  if ((recipe.pp > 1 || !recipe.overlap_grad_reduce) && !context.rules.buckets_on_every_stage) return recipe.vpp;
   if (context.rules.buckets_of_whole_tensors) return whole_tensor_buckets(context, recipe, parameters, layers);
   return std::max(1.0, std::round(traffic.reduce_scatter / gradient_bucket(context.rules, traffic.data_ranks())));
 }
@@ -132,6 +135,50 @@ double exposed_by_schedule(const Recipe& recipe, double all, double calls, doubl
   return chunk_by_chunk(all / chunks, group * pass / chunks, static_cast<std::int32_t>(chunks));
 }
 
+/// Fully sharded states: what a stage exposes per step of gathers and reductions. `layer`, `root`: parameters of one layer and of
+/// what lies beside the layers; `time_over(group, ranks, kind, bytes, calls)` prices collectives.
+template <class TimeOver>
+double sharded_dp_exposed(const ScreenContext& context, const Recipe& recipe, double layer, double root, const StageCost& stage,
+                          double micro_batches, const TimeOver& time_over) {
+  const GroupShapes shapes = group_shapes(recipe);
+  const GroupNetwork& net = context.network.at(shapes.dp);
+  const double layers = std::max(1.0, stage.layers);
+  const std::int64_t ranks = shard_ranks(recipe);
+  const auto traffic = [&](double parameters) { return dp_traffic(parameters, context.training, recipe, context.rules); };
+  if (context.rules.zero3_waits) {
+    // Tensor by tensor, each alone on the machine; what is recomputed is gathered once more.
+    const double tensors = matrices_per_layer(context, recipe);
+    const double again = recipe.recompute.kind == RecomputeKind::kFull ? 1.0 : 0.0;
+    const double host = host_time_of_slices(context, ranks, 1.0).value();
+    const auto each = [&](CollectiveKind kind, Bytes bytes) {
+      return bytes.value() > 0.0 ? time_over(net, ranks, kind, bytes, 1.0) + host : 0.0;
+    };
+    const DpTraffic one = traffic(layer / tensors), rest = traffic(root);
+    const double layers_time = (2.0 + again) * each(CollectiveKind::kAllGather, one.all_gather) +
+                               each(CollectiveKind::kReduceScatter, one.reduce_scatter);
+    const double root_time =
+        2.0 * each(CollectiveKind::kAllGather, rest.all_gather) + each(CollectiveKind::kReduceScatter, rest.reduce_scatter);
+    return (layers * tensors * layers_time + root_time) * micro_batches;
+  }
+  const auto lost = [&](LinkClass link) { return 1.0 - 1.0 / overlap_slowdown(context.rates, link); };
+  ShardedTimes times;
+  times.lost = lost(net.collective_link);
+  const GroupNetwork* replicas = shard_replicas(recipe) > 1 ? &context.network.at(shapes.dp_replica) : nullptr;
+  for (const auto& [unit, parameters] : {std::pair{&times.layer, layer}, std::pair{&times.root, root}}) {
+    const DpTraffic of = traffic(parameters);
+    unit->gather = time_over(net, ranks, CollectiveKind::kAllGather, of.all_gather, 1.0);
+    unit->scatter = time_over(net, ranks, CollectiveKind::kReduceScatter, of.reduce_scatter, 1.0);
+    if (replicas != nullptr)
+      unit->replicas = time_over(*replicas, of.replicas, CollectiveKind::kAllReduce, of.replica_reduce, 1.0);
+  }
+  if (replicas != nullptr) {
+    times.replicas_lost = lost(replicas->collective_link);
+    times.beside = context.rules.replica_reduce_stream && replicas->collective_link != net.collective_link;
+  }
+  return sharded_exposed(times, layers, recipe.vpp, stage.forward.total().value(), stage.backward.total().value(), micro_batches,
+                         weights_stay_gathered(context.rules, recipe));
+}
+
 /// Exposed gradient reduction and parameter gather per step.
 double dp_exposed(const ScreenContext& context, const Recipe& recipe, double parameters, const StageCost& stage,
                   double micro_batches, double& sigma) {
@@ -141,9 +188,8 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
   const GroupNetwork& net = context.network.at(shapes.dp);
   const bool sharded = traffic.gathers_per_micro_batch > 0;
   // Every bucket is a collective of its own and pays the steps of its ring.
-  const double buckets =
-      sharded ? std::max(1.0, stage.layers) : gradient_buckets(context, recipe, traffic, parameters, stage.layers);
-  const double gathers = sharded || recipe.overlap_param_gather ? buckets : recipe.vpp;
+  const double buckets = gradient_buckets(context, recipe, traffic, parameters, stage.layers);
+  const double gathers = recipe.overlap_param_gather ? buckets : recipe.vpp;
   const auto time_over = [&](const GroupNetwork& group, std::int64_t ranks, CollectiveKind kind, Bytes bytes, double calls) {
     if (bytes.value() <= 0.0 || ranks <= 1) return 0.0;
     const Rated rated = collective_time(context.rates, kind, group.collective_link, group.collective_rate, group.ring.latency,
@@ -155,43 +201,25 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
   const auto time = [&](CollectiveKind kind, Bytes bytes, double calls) {
     return time_over(net, traffic.ranks, kind, bytes, calls);
   };
+  if (sharded) {
+    const double root =
+        parameters - stage.layers * parameters_on_stage(context, recipe, count_parameters(context.model), 1.0, false, false);
+    return sharded_dp_exposed(context, recipe, (parameters - root) / std::max(1.0, stage.layers), root, stage, micro_batches,
+                              time_over);
+  }
   const double scatter =
       time(traffic.all_reduce ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter, traffic.reduce_scatter, buckets);
-  const GroupNetwork* replicas = traffic.replicas > 1 ? &context.network.at(shapes.dp_replica) : nullptr;
-  const double replica_reduce =
-      replicas == nullptr ? 0.0
-                          : time_over(*replicas, traffic.replicas, CollectiveKind::kAllReduce, traffic.replica_reduce, buckets);
+  const double replica_reduce = traffic.replicas > 1 ? time_over(context.network.at(shapes.dp_replica), traffic.replicas,
+                                                                 CollectiveKind::kAllReduce, traffic.replica_reduce, buckets)
+                                                     : 0.0;
   const double reduce = scatter + replica_reduce;
   const double gather = time(CollectiveKind::kAllGather, traffic.all_gather, gathers);
   const double forward = stage.forward.total().value();
   const double backward = stage.backward.total().value();
-  if (sharded && context.rules.zero3_waits) {
-    // Tensor by tensor, each alone on the machine; what is recomputed is gathered once more.
-    const double tensors = std::max(1.0, stage.layers * matrices_per_layer(context, recipe));
-    const double times = recipe.recompute.kind == RecomputeKind::kFull ? 3.0 : 2.0;
-    const double host = host_time_of_slices(context, traffic.ranks, tensors).value();
-    const double gathered = time(CollectiveKind::kAllGather, traffic.all_gather, tensors) + host;
-    return (times * gathered + time(CollectiveKind::kReduceScatter, traffic.reduce_scatter, tensors) + host) * micro_batches;
-  }
-  if (sharded) {
-    // Fully sharded: every micro-batch gathers parameters for forward and for backward and scatters gradients, one layer
-    // ahead of the compute. What exceeds the phase's own compute is exposed, and the first gather of each phase always.
-    // On a stream of its own and over other links than the scatters and gathers the all-reduce over replicas passes beside them.
-    const double units = std::max(1.0, stage.layers);
-    const bool beside =
-        replicas != nullptr && context.rules.replica_reduce_stream && replicas->collective_link != net.collective_link;
-    const double in_backward = beside ? std::max(gather + scatter, replica_reduce) : gather + reduce;
-    const double per_micro_batch =
-        std::max(0.0, gather - forward) + std::max(0.0, in_backward - backward) + (2.0 * gather + reduce) / units;
-    return per_micro_batch * micro_batches;
-  }
   // ZeRO-1 over slices of every tensor: after the update each rank's piece of each is copied back by itself.
   const double sliced = traffic.all_reduce || context.rules.shard_host_operations <= 0.0
                             ? 0.0
-                            : host_time_of_slices(context, traffic.ranks,
-                                                  stage.layers * (matrices_per_layer(context, recipe) +
-                                                                  static_cast<double>(context.model.norms_per_layer)))
-                                  .value();
+                            : host_time_of_slices(context, traffic.ranks, stage.layers * sliced_tensors(context, recipe)).value();
   if (context.rules.dp_exposed_share <= 0.0) {
     const auto exposed = [&](double all, double calls, double pass, bool overlapped) {
       return overlapped ? exposed_by_schedule(recipe, all, calls, pass, micro_batches) : all;

@@ -35,6 +35,10 @@ double matrices_per_layer(const ScreenContext& context, const Recipe& recipe) {
   return static_cast<double>(std::count_if(sizes.begin(), sizes.end(), [](double size) { return size > 0.0; }));
 }
 
+double sliced_tensors(const ScreenContext& context, const Recipe& recipe) {
+  return matrices_per_layer(context, recipe) + static_cast<double>(context.model.norms_per_layer);
+}
+
 Seconds host_time_of_slices(const ScreenContext& context, std::int64_t ranks, double tensors) {
   return launch_cost(context.rates, false) * (context.rules.shard_host_operations * static_cast<double>(ranks) * tensors);
 }

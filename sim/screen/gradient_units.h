@@ -13,6 +13,9 @@ namespace cpfit {
 /// Weight matrices of one layer. DeepSpeed leaves norms and biases whole on every rank (stage3_param_persistence_threshold).
 [[nodiscard]] double matrices_per_layer(const ScreenContext& context, const Recipe& recipe);
 
+/// Tensors of one layer of which ZeRO-1 over slices copies each rank's part back by itself: its matrices and norms.
+[[nodiscard]] double sliced_tensors(const ScreenContext& context, const Recipe& recipe);
+
 /// What the host takes to launch a collective over `tensors` tensors in `ranks` pieces each, one by one.
 [[nodiscard]] Seconds host_time_of_slices(const ScreenContext& context, std::int64_t ranks, double tensors);
 

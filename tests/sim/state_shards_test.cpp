@@ -10,6 +10,7 @@
 #include "sim/plan/search.h"
 #include "sim/plan/step_flows.h"
 #include "sim/plan/step_timeline.h"
+#include "sim/screen/sharded_time.h"
 #include "sim/timeline/lanes.h"
 
 namespace cpfit {
@@ -139,6 +140,78 @@ TEST_F(StateShards, ScreenAndTimelineAgree) {
     const StepTimeline step = timeline(scenario, one.recipe);
     EXPECT_NEAR(step.ratio(), 1.0, kAgreement) << one.framework << " " << one.recipe << ": " << disagreement(step, kAgreement);
   }
+}
+
+// 8k and 4k tokens a rank, where collectives pass beside most of the kernels and take SMs from them; deepspeed-2021 waits for
+// each tensor alone, nanotron's host copies slices of each; without overlap Megatron cuts no buckets.
+TEST_F(StateShards, ScreenAndTimelineAgreeWhereCollectivesFillTheStep) {
+  const struct {
+    const char* framework;
+    const char* recipe;
+    std::int64_t sequence;
+  } cases[] = {
+      {"torchtitan", "tp=1,cp=1,pp=1,dp=16,recompute=selective", 8192},
+      {"torchtitan", "tp=1,cp=1,pp=1,dp=16,recompute=selective", 4096},
+      {"torchtitan", "tp=1,cp=1,pp=1,dp=16,recompute=selective,state_shards=8", 8192},
+      {"torchtitan", "tp=1,cp=1,pp=1,dp=16,recompute=selective,state_shards=8", 4096},
+      {"torchtitan", "tp=2,cp=1,pp=1,dp=8,recompute=selective", 8192},
+      {"torchtitan", "tp=8,cp=1,pp=1,dp=2,recompute=selective", 8192},
+      {"torchtitan", "tp=1,cp=1,pp=2,dp=8,recompute=full", 8192},
+      {"maxtext", "tp=1,cp=1,pp=1,dp=16,recompute=full", 4096},
+      {"deepspeed-2021", "tp=1,cp=1,pp=1,dp=16,recompute=full,state_sharding=zero3", 8192},
+      {"nanotron", "tp=1,cp=1,pp=1,dp=16", 8192},
+      {"megatron-core", "tp=1,cp=1,pp=1,dp=16,overlap_grad_reduce=false,overlap_param_gather=false", 8192},
+      {"megatron-core", "tp=1,cp=1,pp=1,dp=16,state_sharding=none,overlap_grad_reduce=false", 8192},
+  };
+  for (const auto& one : cases) {
+    const Scenario scenario = test::llama_on_dgx(2, one.sequence, 32, std::string("framework = \"") + one.framework + "\"\n");
+    const StepTimeline step = timeline(scenario, one.recipe);
+    EXPECT_NEAR(step.ratio(), 1.0, kAgreement)
+        << one.framework << " " << one.recipe << " " << one.sequence << ": " << disagreement(step, kAgreement);
+  }
+}
+
+// What a rank of pp 2 x dp 8 holds is gathered once and reduced once a step, whatever the number of micro-batches.
+TEST_F(StateShards, WeightsOfAPipelineStayGatheredThroughTheStep) {
+  const double stage = static_cast<double>(count_parameters(two_nodes("torchtitan").model).total()) / 2;
+  for (const std::int64_t batch : {16, 48}) {
+    const Scenario scenario = test::llama_on_dgx(2, 8192, batch, "framework = \"torchtitan\"\n");
+    const StepTimeline step = timeline(scenario, "tp=1,cp=1,pp=2,dp=8,recompute=full");
+    EXPECT_NEAR(named(step, "gather parameters").bytes, 2 * stage * 2 * 7 / 8, 0.002 * stage) << batch;
+    EXPECT_NEAR(named(step, "reduce gradients").bytes, 2 * stage * 4 * 7 / 8, 0.004 * stage) << batch;
+  }
+}
+
+// Layers of 10 s forward and 20 s backward.
+TEST(ShardedTime, ExposesTheRootTheFirstLayerAndWhatKernelsLose) {
+  ShardedTimes times;
+  times.layer = {4, 8, 0};
+  times.root = {3, 6, 0};
+  // Alone are the root's gather and the first layer's, and at the end the first layer's reduction and the root's.
+  EXPECT_DOUBLE_EQ(sharded_exposed(times, 5, 1, 50, 100, 1, false), (3 + 4) + (8 + 6));
+  EXPECT_DOUBLE_EQ(sharded_exposed(times, 5, 1, 50, 100, 3, false), 3 * 21.0);
+  // Each further layer's gather takes a tenth of the SMs for 4 s forward, and backward beside the 8 s of a reduction for twice
+  // its 4 s, during which the reduction is half through: 8 s and 12 s.
+  times.lost = 0.1;
+  EXPECT_DOUBLE_EQ(sharded_exposed(times, 5, 1, 50, 100, 1, false), 21 + 4 * (0.4 + 0.8 + 1.2));
+  // Forward of 3 s a layer hides 3 of 4; backward of 6 s half of 12.
+  times.lost = 0;
+  EXPECT_DOUBLE_EQ(sharded_exposed(times, 5, 1, 15, 30, 1, false), 21 + 4 * (1 + 6));
+  // Gathered once, reduced behind the last backward, chunk by chunk.
+  EXPECT_DOUBLE_EQ(sharded_exposed(times, 5, 1, 50, 100, 3, true), (3 + 4) + (5 * 8 + 6));
+  EXPECT_DOUBLE_EQ(sharded_exposed(times, 5, 2, 50, 100, 3, true), (3 + 4) + (5 * 8 + 6) / 2.0);
+}
+
+// Sums over replicas follow their scatter: beside the other scatters where they have links and a stream of their own, else among
+// them.
+TEST(ShardedTime, SumsOverReplicasHideBesideScattersOnOtherLinks) {
+  ShardedTimes times;
+  times.layer = {4, 8, 15};
+  times.root = {3, 6, 7};
+  times.beside = true;
+  EXPECT_DOUBLE_EQ(sharded_exposed(times, 5, 1, 50, 100, 1, false), (3 + 4) + (8 + 15 + 7));
+  times.beside = false;  // 27 s beside 20
+  EXPECT_DOUBLE_EQ(sharded_exposed(times, 5, 1, 50, 100, 1, false), (3 + 4) + 4 * 7 + (8 + 6 + 15 + 7));
 }
 
 // Two nodes with one 100 Gb/s port each: FSDP gathers 2 N twice and scatters 4 N (bytes) over it for every micro-batch, hybrid
