@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string>
 
+#include "sim/screen/attention_cost.h"
 #include "sim/screen/layer_cost.h"
 
 namespace cpfit::schedule {
@@ -278,6 +279,8 @@ void AttentionSchedule::two_slot_forward(const Ring& ring, const Place& at) {
   const CpPhaseTraffic& phase = traffic_.forward;
   const bool gathered = phase.gather.value() > 0.0;
   const ActivityId gather = gathered ? gather_once(ring, phase.gather, at) : kNone;
+  const bool at_once = operators::exchanges_wait_at_once(context_.rules);
+  for (std::size_t p = 0; p < ring.size() && gathered && at_once; ++p) writer_.gate(ring.ranks[p], gather);
   KvOnTheWay kv(ring.size());
   for (std::size_t step = 0; step < ring.size(); ++step) {
     if (!gathered) send_kv(ring, step, tensors_.kv, tensors_.kv, kv, at);
@@ -370,7 +373,9 @@ void AttentionSchedule::homecoming_backward(const Ring& ring, const Place& at) {
   const CpPhaseTraffic& phase = traffic_.backward;
   const bool gathered = phase.gather.value() > 0.0;
   const bool shared = context_.rules.shared_dkv_communicator;
+  const bool at_once = operators::exchanges_wait_at_once(context_.rules);
   const ActivityId gather = gathered ? gather_once(ring, phase.gather, at) : kNone;
+  for (std::size_t p = 0; p < ring.size() && gathered && at_once; ++p) writer_.gate(ring.ranks[p], gather);
   KvOnTheWay kv(ring.size());
   std::vector<ActivityId> dkv(ring.size(), kNone), dkv_arrived(ring.size(), kNone);
   for (std::size_t step = 0; step < ring.size(); ++step) {
@@ -390,7 +395,12 @@ void AttentionSchedule::homecoming_backward(const Ring& ring, const Place& at) {
       return ring.ends_window(step) && ring.window < ring.size() ? ring.next(ring.target(p), ring.window) : ring.target(p);
     };
     for (std::size_t p = 0; p < ring.size(); ++p) dkv[p] = posted_message(ring, p, next_holder(p), wire, kNone, kNone, at);
-    for (std::size_t p = 0; p < ring.size(); ++p) dkv_arrived[next_holder(p)] = dkv[p];
+    for (std::size_t p = 0; p < ring.size(); ++p) {
+      dkv_arrived[next_holder(p)] = dkv[p];
+      if (!at_once) continue;
+      writer_.gate(ring.ranks[p], dkv[p]);
+      writer_.gate(ring.ranks[next_holder(p)], dkv[p]);
+    }
     if (!gathered) wait_kv(ring, step, kv);
   }
   for (std::size_t p = 0; p < ring.size(); ++p) writer_.gate(ring.ranks[p], dkv_arrived[p]);

@@ -87,7 +87,8 @@ RingResult ring_forward(const ScreenContext& context, const CpTraffic& traffic, 
     const double gather = collective_seconds(context, group, CollectiveKind::kAllGather, ranks, phase.gather);
     result.messages = gather;
     const double sum = std::accumulate(c.begin(), c.end(), 0.0);
-    result.total = behind_first ? gather_behind_first_step(c, gather).value() : sum + gather;
+    const bool hidden = behind_first && !exchanges_wait_at_once(context.rules);
+    result.total = hidden ? gather_behind_first_step(c, gather).value() : sum + gather;
     return result;
   }
   if (phase.ring_hops == 0) {
@@ -105,6 +106,7 @@ RingResult ring_forward(const ScreenContext& context, const CpTraffic& traffic, 
 
 RingResult ring_backward(const ScreenContext& context, const CpTraffic& traffic, const Networks& net, const StepTimes& times) {
   const CpPhaseTraffic& phase = traffic.backward;
+  const bool at_once = exchanges_wait_at_once(context.rules);
   RingResult result;
   double extra = 0.0;
   std::vector<double> steps = with_merges(times.backward, times.backward_merge);
@@ -115,7 +117,7 @@ RingResult ring_backward(const ScreenContext& context, const CpTraffic& traffic,
     const double gather = collective_seconds(context, group, CollectiveKind::kAllGather, ranks, phase.gather);
     const double scatter = collective_seconds(context, group, CollectiveKind::kReduceScatter, ranks, phase.scatter);
     result.messages = gather + scatter;
-    if (behind_first && !steps.empty()) {
+    if (behind_first && !at_once && !steps.empty()) {
       steps[0] = std::max(steps[0], gather);
     } else {
       extra += gather;
@@ -128,7 +130,7 @@ RingResult ring_backward(const ScreenContext& context, const CpTraffic& traffic,
     if (phase.homecoming.value() > 0.0) {
       const double home = hop(phase.homecoming);
       result.messages += middle * phase.ring_hops + home;
-      result.total = ring_two_slots(steps, middle).value() + home;
+      result.total = (at_once ? sum_of(steps) + middle * phase.ring_hops : ring_two_slots(steps, middle).value()) + home;
     } else {
       result.messages += first + middle * std::max(0, phase.ring_hops - 2) + last;
       // The partial dKV is added after its message has come: nothing hides behind that.

@@ -9,6 +9,13 @@
 
 namespace cpfit::operators {
 
+/// PyTorch's exchanges in a compiled model hide behind nothing: while a graph is traced its functional collectives wait for
+/// themselves at once (torch/distributed/_functional_collectives.py _maybe_wrap_tensor), and Inductor does not move them apart
+/// unless asked (reorder_for_compute_comm_overlap, off by default). Run eagerly they wait where the result is used.
+[[nodiscard]] inline bool exchanges_wait_at_once(const RuleSet& rules) {
+  return rules.kv_exchange == KvExchange::kAllGatherOnce && rules.fused_elementwise;
+}
+
 /// Kernel times of one rank by ring step, isolated kernels times the training factor; backward in the order in which the ring
 /// visits the steps (reversed rings mirror them). Merges are what the ring adds to attention itself: corrections of the partial
 /// outputs, additions of the partial gradients, copies of half tensors.
