@@ -26,25 +26,38 @@ Picoseconds time_of(double amount, double rate) {
 std::uint64_t key_of(ActivityId activity) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(activity)) << 32U; }
 std::uint64_t key_of(ActivityId activity, SlotId slot) { return key_of(activity) | (static_cast<std::uint32_t>(slot) + 1U); }
 
-/// Moves a State from its beginning to its end.
+/// Moves a State from its beginning to its end. Everything that happens at an event is inline in instant(): a call saves and
+/// restores more than most of them do. `kFolding`: whether a section is to be folded, which few programs have.
+template <bool kFolding>
 class Engine {
  public:
-  explicit Engine(State& state) : s_(state), program_(state.program), large_(program_.slots.size() > kLarge) {}
+  explicit Engine(State& state)
+      : s_(state),
+        program_(state.program),
+        activities_(program_.activities.data()),
+        slots_(program_.slots.data()),
+        waits_(state.waits.data()),
+        live_(state.live.data()),
+        start_(state.run.start.data()),
+        end_(state.run.end.data()),
+        posted_(state.run.posted.data()),
+        large_(program_.slots.size() > kLarge) {}
 
   void begin() {
     for (const SlotId slot : program_.first_of_lane) {
-      if (slot != kNone && s_.waits[at(slot)] == 0) ready(slot);
+      if (slot != kNone && waits_[at(slot)] == 0) ready(slot);
     }
     for (std::size_t a = 0; a < program_.activities.size(); ++a) {
-      if (program_.activities[a].slots == 0) start(static_cast<ActivityId>(a));
+      if (activities_[a].slots == 0) start(static_cast<ActivityId>(a));
     }
     settle();
   }
 
   /// All events of the next instant, and the rates that follow from them. False when there is none.
-  bool instant() {
+  [[gnu::flatten]] bool instant() {
     if (s_.queue.empty()) return false;
     s_.now = s_.queue.next_time();
+    shown_ = s_.now + s_.shift;
     do {
       const Event event = s_.queue.pop();
       if (large_) fetch_next();
@@ -60,32 +73,32 @@ class Engine {
     const std::uint32_t slot = static_cast<std::uint32_t>(event.key);
     if (slot != 0) {
       wait_for_launch(static_cast<SlotId>(slot - 1));
-      post(static_cast<SlotId>(slot - 1));
+      post(static_cast<SlotId>(slot - 1), slots_[slot - 1]);
       return;
     }
-    switch (s_.live[at(activity)].phase) {
+    const Live live = live_[at(activity)];
+    switch (live.phase) {
       case Phase::kFixed:
-        begin_flow(activity);
-        break;
-      case Phase::kAlone:
-        finish(activity);
-        break;
+        begin_flow(activity, activities_[at(activity)]);
+        return;
       case Phase::kFlowing: {
-        Flowing& flow = s_.flowing[at(s_.live[at(activity)].flow)];
-        if (event.time != flow.queued) break;  // an earlier event has taken its place
-        if (event.time == flow.end) {
-          s_.share.remove(s_.live[at(activity)].flow, s_.now);
-          finish(activity);
-        } else {  // it was slowed since
+        Flowing& flow = s_.flowing[at(live.flow)];
+        if (event.time != flow.queued) return;  // an earlier event has taken its place
+        if (event.time != flow.end) {           // it was slowed since
           flow.queued = flow.end;
           s_.queue.push({flow.end, event.key});
+          return;
         }
+        s_.share.remove(live.flow, s_.now);
         break;
       }
+      case Phase::kAlone:
+        break;
       case Phase::kWaiting:
       case Phase::kDone:
-        break;
+        return;
     }
+    finish(activity);
   }
 
   /// Asks memory for what the next events will want: their activities while they are among the first five of the heap, the slots
@@ -95,31 +108,31 @@ class Engine {
     const std::size_t queued = std::min<std::size_t>(s_.queue.size() + 1, 5);
     if (queued == 1) return;
     const ActivityId next = static_cast<ActivityId>(s_.queue.peek(1).key >> 32U);
-    const SlotId slot = program_.activities[at(next)].first_slot;
-    __builtin_prefetch(&program_.slots[at(slot)]);
+    const SlotId slot = activities_[at(next)].first_slot;
+    __builtin_prefetch(&slots_[at(slot)]);
     const std::uint32_t released = program_.release_begin[at(next)];
     if (released < program_.released.size()) __builtin_prefetch(&program_.released[released]);
     for (std::size_t i = 1; i < queued; ++i) {
       const std::size_t activity = at(s_.queue.peek(i).key >> 32U);
-      __builtin_prefetch(&program_.activities[activity]);
+      __builtin_prefetch(&activities_[activity]);
       __builtin_prefetch(&program_.release_begin[activity]);
-      __builtin_prefetch(&s_.live[activity]);
-      __builtin_prefetch(&s_.run.end[activity], 1);
+      __builtin_prefetch(&live_[activity]);
+      __builtin_prefetch(&end_[activity], 1);
     }
   }
 
   void wait_for_launch(SlotId slot) {
-    if (s_.folding) s_.launch_bound[at(program_.lanes[at(program_.slots[at(slot)].lane)].rank)] = s_.now;
+    if constexpr (kFolding) s_.launch_bound[at(program_.lanes[at(slots_[at(slot)].lane)].rank)] = s_.now;
   }
 
   void release(SlotId slot) {
-    if (s_.folding) s_.touch(program_.slots[at(slot)].activity);
-    if (--s_.waits[at(slot)] == 0) ready(slot);
+    if constexpr (kFolding) s_.touch(slots_[at(slot)].activity);
+    if (--waits_[at(slot)] == 0) ready(slot);
   }
 
   void ready(SlotId id) {
-    const Slot& slot = program_.slots[at(id)];
-    if (s_.folding) s_.touch(slot.activity);
+    const Slot& slot = slots_[at(id)];
+    if constexpr (kFolding) s_.touch(slot.activity);
     if (slot.launch > 0 && program_.launch_cost > 0) {
       const Picoseconds launched = s_.launch_time(slot);
       if (launched > s_.now) {
@@ -128,76 +141,75 @@ class Engine {
         return;
       }
     }
-    post(id);
+    post(id, slot);
   }
 
-  void post(SlotId id) {
-    const Slot& slot = program_.slots[at(id)];
-    s_.run.posted[at(id)] = s_.now + s_.shift;
+  void post(SlotId id, const Slot& slot) {
+    posted_[at(id)] = shown_;
     if (slot.hold >= 0) {
       const Hold& hold = program_.holds[at(slot.hold)];
       s_.share.take(hold.resource, hold.amount);
     }
-    if (--s_.live[at(slot.activity)].unposted == 0) start(slot.activity);
+    if (--live_[at(slot.activity)].unposted == 0) start(slot.activity);
   }
 
   void start(ActivityId id) {
-    const Activity& activity = program_.activities[at(id)];
-    s_.run.start[at(id)] = s_.now + s_.shift;
-    if (s_.folding) {
+    const Activity& activity = activities_[at(id)];
+    start_[at(id)] = shown_;
+    if constexpr (kFolding) {
       s_.touch(id);
-      if (s_.live[at(id)].marker != 0) s_.started_markers.push_back(id);
+      if (live_[at(id)].marker != 0) s_.started_markers.push_back(id);
     }
     const bool flows = activity.amount > 0.0;
     if (flows && activity.pattern != kNone && s_.share.draws(activity.pattern)) {
       if (activity.fixed == 0) {
-        begin_flow(id);
+        begin_flow(id, activity);
       } else {
-        s_.live[at(id)].phase = Phase::kFixed;
+        live_[at(id)].phase = Phase::kFixed;
         s_.queue.push({s_.now + activity.fixed, key_of(id)});
       }
       return;
     }
-    s_.live[at(id)].phase = Phase::kAlone;
+    live_[at(id)].phase = Phase::kAlone;
     s_.queue.push({s_.now + activity.fixed + (flows ? time_of(activity.amount, activity.cap) : 0), key_of(id)});
   }
 
-  void begin_flow(ActivityId id) {
-    const Activity& activity = program_.activities[at(id)];
+  void begin_flow(ActivityId id, const Activity& activity) {
     const FlowId flow = s_.share.add(activity.pattern, activity.cap, s_.now);
     if (at(flow) >= s_.flowing.size()) s_.flowing.resize(at(flow) + 1);
     s_.flowing[at(flow)] = {activity.amount, activity.cap, s_.now, kNever, kNever, id};
-    s_.live[at(id)].flow = flow;
-    s_.live[at(id)].phase = Phase::kFlowing;
+    live_[at(id)].flow = flow;
+    live_[at(id)].phase = Phase::kFlowing;
     s_.begun.push_back(flow);
   }
 
   void finish(ActivityId id) {
-    const Activity& activity = program_.activities[at(id)];
-    s_.run.end[at(id)] = s_.now + s_.shift;
-    s_.live[at(id)].phase = Phase::kDone;
-    s_.run.makespan = s_.now + s_.shift;
+    const Activity& activity = activities_[at(id)];
+    end_[at(id)] = shown_;
+    s_.run.makespan = shown_;
+    live_[at(id)].phase = Phase::kDone;
     ++s_.ended;
-    if (s_.folding) s_.forget(id);
+    if constexpr (kFolding) s_.forget(id);
     if (activity.host_reads != 0) read_by_hosts(activity);
-    for (SlotId slot = activity.first_slot; slot < activity.first_slot + activity.slots; ++slot) {
-      const Slot& place = program_.slots[at(slot)];
-      if (place.hold >= 0) {
-        const Hold& hold = program_.holds[at(place.hold)];
+    const Slot* const last = slots_ + activity.first_slot + activity.slots;
+    for (const Slot* slot = slots_ + activity.first_slot; slot != last; ++slot) {
+      if (slot->hold >= 0) {
+        const Hold& hold = program_.holds[at(slot->hold)];
         s_.share.give_back(hold.resource, hold.amount);
       }
-      if (place.next != kNone) release(place.next);
+      if (slot->next != kNone) release(slot->next);
     }
-    for (std::uint32_t r = program_.release_begin[at(id)]; r < program_.release_begin[at(id) + 1]; ++r)
-      release(program_.released[r]);
+    const SlotId* const released = program_.released.data();
+    const SlotId* const end = released + program_.release_begin[at(id) + 1];
+    for (const SlotId* slot = released + program_.release_begin[at(id)]; slot != end; ++slot) release(*slot);
   }
 
   /// Behind a read launches are counted anew, and what jumps skipped before lies behind the host.
-  void read_by_hosts(const Activity& activity) {
+  [[gnu::noinline]] void read_by_hosts(const Activity& activity) {
     for (SlotId slot = activity.first_slot; slot < activity.first_slot + activity.slots; ++slot) {
-      const std::size_t rank = at(program_.lanes[at(program_.slots[at(slot)].lane)].rank);
+      const std::size_t rank = at(program_.lanes[at(slots_[at(slot)].lane)].rank);
       if (s_.read.size() <= rank) s_.read.resize(rank + 1, 0);
-      s_.read[rank] = s_.now + s_.shift;
+      s_.read[rank] = shown_;
       for (LaunchShift& later : s_.launch_shifts) later.per_rank[rank] = 0;
     }
   }
@@ -233,8 +245,36 @@ class Engine {
   static constexpr std::size_t kLarge = 65536;  // slots: beyond, activities wait for memory
   State& s_;
   const Program& program_;
+  const Activity* const activities_;
+  const Slot* const slots_;
+  std::int32_t* const waits_;
+  Live* const live_;
+  Picoseconds* const start_;
+  Picoseconds* const end_;
+  Picoseconds* const posted_;
   const bool large_;
+  Picoseconds shown_ = 0;  // now, as times in the Run
 };
+
+/// To the end of the program, or to where it was stopped; the problem then.
+template <bool kFolding>
+Problems move_on(State& state, Fold& fold, const std::atomic<bool>* stop) {
+  const Program& program = state.program;
+  Engine<kFolding> engine(state);
+  engine.begin();
+  constexpr std::uint32_t kLook = 4096;  // instants: a millisecond or so
+  std::uint32_t instants = 0;
+  do {
+    if constexpr (kFolding) {
+      if (!state.started_markers.empty()) fold.at_markers();
+    }
+    if (stop != nullptr && ++instants % kLook == 0 && stop->load(std::memory_order_relaxed)) {
+      return {Problem{"engine.stopped", "", "the simulation was stopped", "simulate it again"}};
+    }
+  } while (state.now + state.shift < kLongest && engine.instant());
+  if (state.now + state.shift >= kLongest) return {too_long(program, state.run.start, state.run.end)};
+  return {};
+}
 
 /// What each resource has passed: amounts are added in 2^-20ths, exactly, so that folded and unfolded programs agree to the bit.
 std::vector<double> drawn_in_all(const State& state) {
@@ -292,17 +332,8 @@ Outcome<Run> run(const Program& program, const std::atomic<bool>* stop) {
   if (!dead.empty()) return dead;
   State state(program);
   Fold fold(state);
-  Engine engine(state);
-  engine.begin();
-  constexpr std::uint32_t kLook = 4096;  // instants: a millisecond or so
-  std::uint32_t instants = 0;
-  do {
-    if (!state.started_markers.empty()) fold.at_markers();
-    if (stop != nullptr && ++instants % kLook == 0 && stop->load(std::memory_order_relaxed)) {
-      return Problem{"engine.stopped", "", "the simulation was stopped", "simulate it again"};
-    }
-  } while (state.now + state.shift < kLongest && engine.instant());
-  if (state.now + state.shift >= kLongest) return too_long(program, state.run.start, state.run.end);
+  Problems cut_short = state.folding ? move_on<true>(state, fold, stop) : move_on<false>(state, fold, stop);
+  if (!cut_short.empty()) return cut_short;
   if (state.ended != static_cast<std::int64_t>(program.activities.size())) {
     std::vector<std::uint8_t> done(program.activities.size());
     for (std::size_t a = 0; a < done.size(); ++a) done[a] = state.live[a].phase == Phase::kDone ? 1 : 0;

@@ -66,8 +66,10 @@ class EventQueue {
     const std::size_t first = 4 * node + 1;
     const Event* const child = &heap_[first];
     const std::size_t left = earlier(child[1], child[0]) ? 1 : 0;
-    const std::size_t right = earlier(child[3], child[2]) ? 3 : 2;
-    return first + (earlier(child[right], child[left]) ? right : left);
+    const std::size_t right = 2 + (earlier(child[3], child[2]) ? 1 : 0);
+    // Masked rather than chosen: compilers make a branch of a choice.
+    const std::size_t take_right = std::size_t{0} - (earlier(child[right], child[left]) ? 1U : 0U);
+    return first + (left ^ ((left ^ right) & take_right));
   }
   /// From the vacant root down to its place.
   void sink(Event event) {

@@ -41,10 +41,11 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
     const std::size_t begin = uses_.size();
     for (std::uint32_t u = pattern_begin[p]; u < pattern_begin[p + 1]; ++u) {
       if (!(uses[u].weight > 0.0)) continue;
+      Load* const load = &loads_[at(uses[u].resource)];
       const auto known = std::find_if(uses_.begin() + static_cast<std::ptrdiff_t>(begin), uses_.end(),
-                                      [&](const Drawn& drawn) { return drawn.resource == uses[u].resource; });
+                                      [&](const Drawn& drawn) { return drawn.load == load; });
       if (known == uses_.end()) {
-        uses_.emplace_back().resource = uses[u].resource;
+        uses_.emplace_back().load = load;
         weights.push_back(uses[u].weight);
       } else {
         weights[at(known - uses_.begin())] += uses[u].weight;
@@ -52,7 +53,7 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
     }
     longest = std::max(longest, uses_.size() - begin);
     for (std::size_t u = begin; u < uses_.size(); ++u) {
-      double& most = heaviest[at(uses_[u].resource)];
+      double& most = heaviest[at(id_of(*uses_[u].load))];
       most = std::max(most, weights[u]);
     }
     patterns_.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(uses_.size()), 0.0});
@@ -73,7 +74,7 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
     load.level_per = weight_units[r] / load.units;
   }
   for (std::size_t u = 0; u < uses_.size(); ++u) {
-    const std::size_t r = at(uses_[u].resource);
+    const std::size_t r = at(id_of(*uses_[u].load));
     uses_[u].units = weights[u] * loads_[r].units;
     uses_[u].weight = std::max<std::int64_t>(1, whole(weights[u] * weight_units[r]));
   }
@@ -90,7 +91,7 @@ std::int64_t FairShare::demand_of(const Drawn& use, const Load& load, double cap
 void FairShare::compile(Pattern& pattern, double cap) {
   pattern.cap = cap;
   for (std::uint32_t u = pattern.begin; u < pattern.end; ++u) {
-    uses_[u].demand = demand_of(uses_[u], loads_[at(uses_[u].resource)], cap);
+    uses_[u].demand = demand_of(uses_[u], *uses_[u].load, cap);
     uses_[u].drawn = whole(uses_[u].units * cap);
   }
 }
@@ -113,7 +114,7 @@ void FairShare::solve() {
   // Those that are alone leave the list; nobody else's rates hang on them.
   std::size_t left = 0;
   for (const ResourceId resource : dirty_) {
-    if (!settle_alone(resource)) dirty_[left++] = resource;
+    if (!settle_alone(loads_[at(resource)])) dirty_[left++] = resource;
   }
   dirty_.resize(left);
   if (left > 0) {
@@ -150,11 +151,11 @@ void FairShare::gather(double from) {
       const Pattern& drawn = patterns_[at(flow.pattern)];
       for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
         const Drawn& use = uses_[u];
-        Load& load = loads_[at(use.resource)];
+        Load& load = *use.load;
         load.spare += whole(use.units * flow.rate);
         if (load.mark != mark_) {
           if (!load.contended()) continue;
-          visit(use.resource, load);
+          visit(id_of(load), load);
         }
         load.open += use.weight;
       }
@@ -172,7 +173,7 @@ void FairShare::freeze(FlowId id, double rate, double level) {
   const Pattern& drawn = patterns_[at(flow.pattern)];
   for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
     const Drawn& use = uses_[u];
-    Load& load = loads_[at(use.resource)];
+    Load& load = *use.load;
     load.spare -= whole(use.units * rate);
     if (load.mark != mark_) continue;
     load.open -= use.weight;

@@ -35,6 +35,11 @@ class FairShare {
   /// Patterns as in Program: uses[pattern_begin[p] .. pattern_begin[p + 1]). Uses of one resource in a pattern are added, those
   /// of weight zero dropped.
   FairShare(std::span<const Resource> resources, std::span<const Use> uses, std::span<const std::uint32_t> pattern_begin);
+  FairShare(const FairShare&) = delete;  // what patterns draw on is known by its place in memory
+  FairShare& operator=(const FairShare&) = delete;
+  FairShare(FairShare&&) = default;
+  FairShare& operator=(FairShare&&) = default;
+  ~FairShare() = default;
 
   /// Whether a flow of the pattern would draw on anything.
   [[nodiscard]] bool draws(PatternId pattern) const {
@@ -88,8 +93,9 @@ class FairShare {
   // A demand above the capacity by less than this part (2^-34, 6e-11) counts as fitting: caps that add up to the capacity but for
   // the rounding of each, on up to 2^10 flows.
   static constexpr int kSlackBits = 34;
-  struct Drawn {  // a use, compiled
-    ResourceId resource = kNone;
+  struct Load;
+  struct Drawn {              // a use, compiled
+    Load* load = nullptr;     // of its resource
     double units = 0;         // per rate
     std::int64_t weight = 0;  // in weight units
     // At the cap of Pattern::cap:
@@ -149,9 +155,9 @@ class FairShare {
   [[noreturn]] static void too_many(ResourceId resource);
   void solve();
   void change_held(ResourceId resource, double amount, int sign);
-  bool settle_alone(ResourceId resource);
-  void reaches_down(Load& load, std::int64_t capacity);
-  Load& soil(ResourceId resource);
+  bool settle_alone(Load& load);
+  void soil(Load& load, std::int64_t capacity);
+  [[nodiscard]] ResourceId id_of(const Load& load) const { return static_cast<ResourceId>(&load - loads_.data()); }
   void changes_from(double level) { changes_from_ = level < changes_from_ ? level : changes_from_; }
   void gather(double from);
   void fill();

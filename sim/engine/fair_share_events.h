@@ -9,20 +9,18 @@
 
 namespace cpfit::engine {
 
-inline FairShare::Load& FairShare::soil(ResourceId resource) {
-  Load& load = loads_[at(resource)];
-  if (load.dirty) return load;
+/// A solve is due, and rates change from the level at which the resource could stop somebody: told by its capacity and its flows'
+/// weight, because only few solves want to know it.
+inline void FairShare::soil(Load& load, std::int64_t capacity) {
+  if (load.dirty) {
+    load.lowest_capacity = std::min(load.lowest_capacity, capacity);
+    load.highest_weight = std::max(load.highest_weight, load.weight);
+    return;
+  }
   load.dirty = true;
-  load.lowest_capacity = std::numeric_limits<std::int64_t>::max();
-  load.highest_weight = 0;
-  dirty_.push_back(resource);
-  return load;
-}
-
-/// Rates change from the level at which the resource could stop somebody. Told by the division only where a solve wants to know.
-inline void FairShare::reaches_down(Load& load, std::int64_t capacity) {
-  load.lowest_capacity = std::min(load.lowest_capacity, capacity);
-  load.highest_weight = std::max(load.highest_weight, load.weight);
+  load.lowest_capacity = capacity;
+  load.highest_weight = load.weight;
+  dirty_.push_back(id_of(load));
 }
 
 inline FlowId FairShare::add(PatternId of, double cap, Picoseconds now) {
@@ -41,36 +39,35 @@ inline FlowId FairShare::add(PatternId of, double cap, Picoseconds now) {
   Flow& flow = flows_[at(id)];
   flow.cap = cap;
   flow.pattern = of;
-  std::uint32_t* const places = &places_[flow.first_place];
+  std::uint32_t* place = &places_[flow.first_place];
+  flow.rate = cap;
   bool fits = true;
-  for (std::uint32_t u = 0; u < count; ++u) {
-    const Drawn& use = uses[u];
-    Load& load = loads_[at(use.resource)];
+  const Drawn* const end = uses + count;
+  for (const Drawn* use = uses; use != end; ++use, ++place) {
+    Load& load = *use->load;
     const std::size_t before = load.members.size();
     if (before == 0) load.busy_since = now;
-    if (before == kMostFlows) too_many(use.resource);
-    places[u] = static_cast<std::uint32_t>(before);
-    load.members.push_back({id, u});
+    if (before == kMostFlows) too_many(id_of(load));
+    *place = static_cast<std::uint32_t>(before);
+    load.members.push_back({id, static_cast<std::uint32_t>(use - uses)});
     const bool was_contended = load.contended();
-    load.demand += use.demand;
-    load.weight += use.weight;
+    const std::int64_t spare = load.spare;
+    load.demand += use->demand;
+    load.weight += use->weight;
+    load.spare = spare - use->drawn;
     if (!load.contended()) continue;
     // Where it fits with a margin beyond all rounding, a solve would let it run at its cap and change nobody.
     const bool spares = was_contended && !load.dirty && !load.binding &&
-                        static_cast<double>(load.spare) > use.units * cap + static_cast<double>(load.slack());
+                        static_cast<double>(spare) > use->units * cap + static_cast<double>(load.slack());
     if (!spares) fits = false;
   }
-  if (fits) {
-    flow.rate = cap;
-    for (std::uint32_t u = 0; u < count; ++u) loads_[at(uses[u].resource)].spare -= uses[u].drawn;
-    return id;
-  }
+  if (fits) return id;
   flow.rate = 0;
   changes_from(cap);
-  for (std::uint32_t u = 0; u < count; ++u) {
-    if (!loads_[at(uses[u].resource)].contended()) continue;
-    Load& load = soil(uses[u].resource);
-    reaches_down(load, load.capacity);
+  for (const Drawn* use = uses; use != end; ++use) {
+    Load& load = *use->load;
+    load.spare += use->drawn;
+    if (load.contended()) soil(load, load.capacity);
   }
   return id;
 }
@@ -81,24 +78,25 @@ inline void FairShare::remove(FlowId id, Picoseconds now) {
   if (pattern.cap != flow.cap) compile(pattern, flow.cap);
   const std::uint32_t count = pattern.end - pattern.begin;
   const Drawn* const uses = &uses_[pattern.begin];
-  const std::uint32_t* const places = &places_[flow.first_place];
+  const std::uint32_t* place = &places_[flow.first_place];
   const bool at_its_cap = flow.rate == flow.cap;
-  for (std::uint32_t u = 0; u < count; ++u) {
-    const Drawn& use = uses[u];
-    Load& load = loads_[at(use.resource)];
+  const Drawn* const end = uses + count;
+  for (const Drawn* use = uses; use != end; ++use, ++place) {
+    Load& load = *use->load;
     const Member last = load.members.back();
     load.members.pop_back();
-    if (last.flow != id) {
-      load.members[places[u]] = last;
-      places_[flows_[at(last.flow)].first_place + last.use] = places[u];
+    if (load.members.empty()) {
+      load.busy += now - load.busy_since;
+    } else if (last.flow != id) {
+      load.members[*place] = last;
+      places_[flows_[at(last.flow)].first_place + last.use] = *place;
     }
-    if (load.members.empty()) load.busy += now - load.busy_since;
-    load.demand -= use.demand;
-    load.weight -= use.weight;
-    load.spare += at_its_cap ? use.drawn : whole(use.units * flow.rate);
+    load.demand -= use->demand;
+    load.weight -= use->weight;
+    load.spare += at_its_cap ? use->drawn : whole(use->units * flow.rate);
     if (!load.binding) continue;
     changes_from(flow.rate);
-    soil(use.resource);
+    soil(load, load.capacity);
   }
   idle_[count].push_back(id);
 }
@@ -115,7 +113,7 @@ inline void FairShare::change_held(ResourceId resource, double amount, int sign)
   if (!was_contended && !load.contended()) return;
   const bool unnoticed = was_contended && load.contended() && !load.binding && (capacity >= before || load.spare > load.slack());
   if (unnoticed) return;
-  reaches_down(soil(resource), std::min(before, capacity));
+  soil(load, std::min(before, capacity));
 }
 
 inline std::span<const FlowId> FairShare::settle() {
@@ -126,37 +124,36 @@ inline std::span<const FlowId> FairShare::settle() {
 
 /// What gather() and fill() come to, to the bit, where at most one flow draws on the resource and no other contended or changed
 /// one. False where that is not so: nothing has happened then.
-inline bool FairShare::settle_alone(ResourceId resource) {
-  Load& load = loads_[at(resource)];
+inline bool FairShare::settle_alone(Load& load) {
   if (load.members.size() > 1) return false;
   if (load.members.empty()) {
     load.binding = false;
     load.dirty = false;
     return true;
   }
-  const FlowId id = load.members.front().flow;
-  Flow& flow = flows_[at(id)];
-  const Pattern& drawn = patterns_[at(flow.pattern)];
-  for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
-    const Load& other = loads_[at(uses_[u].resource)];
-    if (&other != &load && (other.dirty || other.contended())) return false;
+  const Member alone = load.members.front();
+  Flow& flow = flows_[at(alone.flow)];
+  const Pattern& pattern = patterns_[at(flow.pattern)];
+  const Drawn* const uses = &uses_[pattern.begin];
+  const Drawn* const end = uses + (pattern.end - pattern.begin);
+  for (const Drawn* use = uses; use != end; ++use) {
+    if (use->load != &load && (use->load->dirty || use->load->contended())) return false;
   }
-  load.binding = false;
   load.dirty = false;
-  const Drawn& own = uses_[drawn.begin + load.members.front().use];
   double rate = flow.cap;
+  const std::int64_t drawn = whole(uses[alone.use].units * flow.rate);
+  load.binding = false;
   if (load.contended()) {
-    const std::int64_t spare = load.spare + whole(own.units * flow.rate);
-    const double level = level_of(spare, own.weight, load.level_per);
+    const double level = level_of(load.spare + drawn, uses[alone.use].weight, load.level_per);
     load.binding = flow.cap > level * kCapSlack;
     if (load.binding) rate = level;
   }
   if (flow.rate == rate) return true;
-  for (std::uint32_t u = drawn.begin; u < drawn.end; ++u) {
-    loads_[at(uses_[u].resource)].spare += whole(uses_[u].units * flow.rate) - whole(uses_[u].units * rate);
+  for (const Drawn* use = uses; use != end; ++use) {
+    use->load->spare += whole(use->units * flow.rate) - whole(use->units * rate);
   }
   flow.rate = rate;
-  changed_.push_back(id);
+  changed_.push_back(alone.flow);
   return true;
 }
 
