@@ -13,10 +13,12 @@
 #include "cli/usage.h"
 #include "cli/version.h"
 #include "model/quantity/given_path.h"
+#include "sim/plan/kept_memory.h"
 #include "sim/plan/worker_threads.h"
 
 int main(int argc, char** argv) {
   using namespace cpfit;
+  keep_freed_memory();
   const WorkerThreads workers;
   CLI::App app{
       "cpfit finds the smallest context-parallel degree, inside the best complete CP x TP x PP x DP recipe, that fits a\n"

@@ -12,6 +12,7 @@
 #include "gui/window/screenshots.h"
 #include "gui/window/session.h"
 #include "gui/window/smoke_run.h"
+#include "sim/plan/kept_memory.h"
 #include "sim/plan/worker_threads.h"
 
 namespace {
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
     qInstallMessageHandler(without_platform_chatter);
   }
+  cpfit::keep_freed_memory();
   const cpfit::WorkerThreads workers;
   const QApplication application(argc, argv);
   QApplication::setApplicationName(QStringLiteral("cpfit"));

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "sim/plan/kept_memory.h"
 #include "sim/plan/step_timeline.h"
 
 namespace {
@@ -24,6 +25,7 @@ Scenario study(const char* model, std::int64_t nodes, std::int64_t global_batch)
 }
 
 void simulate(benchmark::State& state, Scenario scenario, const char* text, const schedule::StepOptions& options) {
+  keep_freed_memory();  // as the programs do
   const RateSet rates = RateSet::defaults();
   const Recipe recipe = parse_recipe(text, scenario.base).value();
   scenario.base = recipe;
