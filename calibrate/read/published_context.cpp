@@ -55,8 +55,12 @@ void read_torchtitan(const Row& row, Reading& reading) {
   const std::int64_t dp = group > 0 ? draft.run.gpus / group : 0;
   if (const auto local = row.integer("local_batch")) {
     if (draft.training().global_batch == 0) draft.training().global_batch = dp * *local;
-    // With a pipeline the local batch is the whole pipeline's, cut into micro-batches of 1.
-    recipe.micro_batch = recipe.pp > 1 ? 1 : static_cast<std::int32_t>(*local);
+    // With a pipeline the local batch is the whole pipeline's. In 2024 it was cut into as many micro-batches as there are stages
+    // (config_manager.py pipeline_parallel_microbatches: "The default value will be the number of pipeline stages"), since 2025
+    // into micro-batches of 1.
+    const std::int64_t pieces = recipe.pp <= 1 ? 1 : later ? *local : recipe.pp;
+    recipe.micro_batch = static_cast<std::int32_t>(std::max<std::int64_t>(1, *local / pieces));
+    if (pieces > 1) draft.run.conditions.push_back("micro-batches by the configuration's default");
     all_said(draft, {"micro_batch"});
   }
   // The table of 4D parallelism names its schedule and the asynchronous TP in its caption, which the notes carry.
@@ -118,6 +122,12 @@ void read_usp_paper(const Row& row, Reading& reading) {
   recipe.overlap_grad_reduce = recipe.overlap_param_gather = false;  // Megatron's defaults; section 5.2 names neither
   draft.run.conditions.push_back("no overlap of gradients or parameters: Megatron's defaults, which the source does not change");
   all_said(draft, {"tp", "pp", "micro_batch", "recompute"});  // no pipeline, no accumulation, no recompute (section 5.2)
+  // Read off the rows of tp 4, checked by those of tp 2: their groups reduce gradients at the rate of one NIC (20 of 25 GB/s; 13
+  // to 19), where groups of all eight GPUs of a node have eight and those of one have one. A ring that must leave a node by the
+  // NIC it came in by closes only over two GPUs of one PCIe switch, which groups of every second or fourth GPU do not have.
+  draft.run.rails_of_part = 1;
+  draft.run.conditions.push_back(
+      "supposed: gradient groups with some of a node's GPUs send over one NIC, read off the rows of tp 4");
   const std::int64_t dp = std::max<std::int64_t>(1, row.integer("dp").value_or(1));
   recipe.micro_batch = static_cast<std::int32_t>(std::max<std::int64_t>(1, draft.training().global_batch / dp));
   measure_throughput(draft, row, {AttentionCount::kCausalHalf, true, false});

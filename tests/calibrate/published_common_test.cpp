@@ -235,5 +235,37 @@ TEST(CommonTable, AGpuThatIsSoldWithTwoMemories) {
   EXPECT_EQ(only_run({{"gpu", "MI300X"}}).scenario.cluster.gpu.name, "MI300X");
 }
 
+// torchtitan's local batch goes through the whole pipeline: in 2024 cut into as many micro-batches as stages unless told, later
+// into micro-batches of 1.
+TEST(PublishedTorchtitan, ALocalBatchIsCutByTheConfigurationsDefault) {
+  const Cells usual = {{"gpu", "H100"},
+                       {"nodes_or_gpus", "64"},
+                       {"framework", "torchtitan"},
+                       {"model", "Llama-3-8B"},
+                       {"seq_len", "8192"},
+                       {"global_batch", "64"},
+                       {"tp", "2"},
+                       {"pp", "8"},
+                       {"dp", "4"},
+                       {"precision", "BF16"},
+                       {"recompute", "full"},
+                       {"local_batch", "16"},
+                       {"variant", "1F1B"},
+                       {"tokens_per_s_per_gpu", "1000"}};
+  Cells then = usual, later = usual, alone = usual;
+  then["source"] = "torchtitan benchmarks (2024-12)";
+  later["source"] = "torchtitan benchmarks (2025-06)";
+  alone["source"] = then["source"];
+  alone["pp"] = "1";
+  alone["dp"] = "32";
+  alone["global_batch"] = "512";
+  const MeasuredTable table =
+      test::read_rows(test::training_columns({"variant", "local_batch", "memory_definition"}), {then, later, alone});
+  ASSERT_EQ(table.runs.size(), 3U) << (table.skipped.empty() ? "" : table.skipped.front().reason);
+  EXPECT_EQ(table.runs[0].scenario.base.micro_batch, 2);
+  EXPECT_EQ(table.runs[1].scenario.base.micro_batch, 1);
+  EXPECT_EQ(table.runs[2].scenario.base.micro_batch, 16);
+}
+
 }  // namespace
 }  // namespace cpfit
