@@ -13,11 +13,11 @@ EXPLAINED = [
      "DeepSpeed of 2021 gathers each parameter tensor by itself and waits, which is modelled (rule set deepspeed-2021). At 530B some "
      "40 s a step are missing whatever the number of ranks; tensors of 3.4 GB that the allocator has to make room for are a guess."),
     (lambda s: s.table == "torchtitan" and s.run["cp"] > 1,
-     "PyTorch's context parallelism of 2024 at cp 4 and 8: with its gathered and repeated heads, its merges and 1F1B counted, attention "
-     "took 1.3 to 1.5 times as long as at cp 2, inside a node as across nodes. Why is not known."),
+     "PyTorch's context parallelism of 2024, compiled: its exchanges hide behind nothing, which is modelled and is most of what 405B "
+     "lacked across nodes. At cp 4 inside a node exchanges are short; there attention took 1.4 times as long as at cp 2 beside it. "
+     "Why is not known."),
     (lambda s: s.table == "torchtitan" and s.run["pp"] > 1,
-     "405B over 8 stages: whether FSDP gathered weights and reduced gradients again for every micro-batch is not printed; cpfit "
-     "takes both."),
+     "405B over 8 stages: the number of micro-batches is not printed; the default of the configuration is taken, one for each stage."),
     (lambda s: s.table == "torchtitan" and "overlap_tp=true" in s.run["recipe"],
      "asynchronous tensor parallelism saved 9 % in the source, where hidden gathers and scatters alone would save 20: products cut into "
      "eight pieces, some of a few columns, lose what is not counted."),
