@@ -50,7 +50,7 @@ class RankCharger {
     charged_ = last_;
     weight_ = 1;
     explain_end(covered);
-    answer_.rows = rows_.take(transfers_, short_, rank_);
+    answer_.rows = rows_.take(std::move(transfers_), short_, rank_);
     const auto by_end = [](const Charge& a, const Charge& b) {
       return a.end != b.end ? a.end < b.end : a.transfer.activity < b.transfer.activity;
     };
@@ -61,10 +61,21 @@ class RankCharger {
  private:
   [[nodiscard]] bool is_transfer(const Instance& i) const { return is_communication(history_.tag(i)); }
 
+  template <class Less>
+  static void join(std::vector<RankSpan>& spans, std::size_t first_of_lane, Less less) {
+    const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(first_of_lane);
+    if (middle != spans.begin() && middle != spans.end()) std::inplace_merge(spans.begin(), middle, spans.end(), less);
+  }
+
   void collect() {
+    const auto in_time = [](const RankSpan& a, const RankSpan& b) {
+      if (a.start != b.start) return a.start < b.start;
+      return a.end != b.end ? a.end < b.end : a.instance.activity < b.instance.activity;
+    };
     for (const LaneId lane : history_.lanes_of(rank_)) {
       const bool computes = is_compute_lane(history_.program().lanes[static_cast<std::size_t>(lane)].kind);
       std::vector<RankSpan> communication;
+      const std::size_t kernels_before = kernels_.size();
       history_.visit_lane(lane, [&](SlotId slot, const Instance& i) {
         const RankSpan span{i, slot, history_.posted(i, slot), history_.start(i), history_.end(i)};
         if (span.end > last_end_ || last_.activity == kNone) {
@@ -77,14 +88,14 @@ class RankCharger {
           kernels_.push_back(span);
         }
       });
+      const std::size_t transfers_before = transfers_.size();
       transfers_.insert(transfers_.end(), communication.begin(), communication.end());
-      takers_.add_lane(std::move(communication));
+      if (!communication.empty()) takers_.add_lane(std::move(communication));
+      // A lane is in order already, so that sorting afterwards finds nothing to do.
+      join(kernels_, kernels_before, in_time);
+      join(transfers_, transfers_before, ExposureRows::in_time);
     }
     if (last_.activity != kNone) answer_.last_activity = full_end(last_);
-    const auto in_time = [](const RankSpan& a, const RankSpan& b) {
-      if (a.start != b.start) return a.start < b.start;
-      return a.end != b.end ? a.end < b.end : a.instance.activity < b.instance.activity;
-    };
     if (!std::is_sorted(kernels_.begin(), kernels_.end(), in_time)) std::sort(kernels_.begin(), kernels_.end(), in_time);
   }
 

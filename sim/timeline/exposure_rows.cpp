@@ -41,10 +41,7 @@ ExposureRow& ExposureRows::row(const History& history, const Instance& transfer)
 }
 
 std::vector<ExposureRow> ExposureRows::take(std::vector<RankSpan> transfers, const ShortHistory& history, std::int32_t rank) {
-  const auto in_time = [](const RankSpan& a, const RankSpan& b) {
-    return std::tie(a.start, a.end, a.slot) < std::tie(b.start, b.end, b.slot);
-  };
-  std::sort(transfers.begin(), transfers.end(), in_time);
+  if (!std::is_sorted(transfers.begin(), transfers.end(), in_time)) std::sort(transfers.begin(), transfers.end(), in_time);
   // Rows of copies that one stands for are filled alike, each with its own mark: the shortened clock serves them all, because
   // what else a row counts lies before or behind all of them.
   std::vector<Picoseconds> covered;  // (rows) end of what `busy` counts so far

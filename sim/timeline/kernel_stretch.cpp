@@ -21,14 +21,14 @@ bool draws_on(std::span<const engine::Use> uses, engine::ResourceId resource) {
 
 }  // namespace
 
-void Takers::takes_of(const RankSpan& transfer, const RankSpan& kernel, std::size_t taker, std::vector<Take>& takes) const {
+void Takers::takes_of(const RankSpan& transfer, const RankSpan& kernel, std::size_t taker) {
   const engine::Program& program = history_->program();
   const std::span<const engine::Use> wanted = uses_of(program, history_->activity(kernel.instance).pattern);
   const auto add = [&](Picoseconds from, Picoseconds to, double amount, engine::ResourceId resource) {
     const double capacity = program.resources[static_cast<std::size_t>(resource)].capacity;
     from = std::max(from, kernel.start);
     to = std::min(to, kernel.end);
-    if (from < to && capacity > 0 && amount > 0) takes.push_back({taker, from, to, std::min(1.0, amount / capacity)});
+    if (from < to && capacity > 0 && amount > 0) takes_.push_back({taker, from, to, std::min(1.0, amount / capacity)});
   };
   const engine::HoldId hold = program.slots[static_cast<std::size_t>(transfer.slot)].hold;
   if (hold >= 0) {
@@ -44,66 +44,73 @@ void Takers::takes_of(const RankSpan& transfer, const RankSpan& kernel, std::siz
   }
 }
 
-std::vector<StretchPart> Takers::split(const RankSpan& kernel, const std::vector<RankSpan>& others) const {
-  std::vector<const RankSpan*> takers;
-  for (const std::vector<RankSpan>& lane : lanes_) {
-    const auto ends_before = [&](const RankSpan& t) { return t.end <= kernel.start; };
-    for (auto t = std::partition_point(lane.begin(), lane.end(), ends_before); t != lane.end() && t->posted < kernel.end; ++t) {
-      takers.push_back(&*t);
-    }
+/// Communication under way during the kernel, in order of posting.
+void Takers::find_takers(const RankSpan& kernel) {
+  takers_.clear();
+  for (Lane& lane : lanes_) {
+    const auto ended = [&](std::size_t i) { return lane.spans[i].end <= kernel.start; };
+    if (lane.first > 0 && !ended(lane.first - 1)) lane.first = 0;  // asked for an earlier kernel
+    while (lane.first < lane.spans.size() && ended(lane.first)) ++lane.first;
+    for (std::size_t i = lane.first; i < lane.spans.size() && lane.spans[i].posted < kernel.end; ++i)
+      takers_.push_back(&lane.spans[i]);
   }
   const auto posted_first = [](const RankSpan* a, const RankSpan* b) {
     return a->posted != b->posted ? a->posted < b->posted : a->instance.activity < b->instance.activity;
   };
-  std::sort(takers.begin(), takers.end(), posted_first);
-  std::vector<Take> takes;
-  for (std::size_t i = 0; i < takers.size(); ++i) takes_of(*takers[i], kernel, i, takes);
-  if (takes.empty()) return {};
+  std::sort(takers_.begin(), takers_.end(), posted_first);
+}
+
+const std::vector<StretchPart>& Takers::split(const RankSpan& kernel, const std::vector<RankSpan>& others) {
+  find_takers(kernel);
+  takes_.clear();
+  parts_.clear();
+  for (std::size_t i = 0; i < takers_.size(); ++i) takes_of(*takers_[i], kernel, i);
+  if (takes_.empty()) return parts_;
   const Picoseconds stretch = kernel.end - kernel.start - history_->undisturbed(kernel.instance);
-  if (takes.size() == 1 && others.empty()) {
-    return {{takers[takes[0].taker]->instance, std::min(stretch, takes[0].to - takes[0].from)}};
+  if (takes_.size() == 1 && others.empty()) {
+    parts_.push_back({takers_[takes_[0].taker]->instance, std::min(stretch, takes_[0].to - takes_[0].from)});
+    return parts_;
   }
 
-  std::vector<Picoseconds> bounds{kernel.start, kernel.end};
-  for (const Take& take : takes) bounds.insert(bounds.end(), {take.from, take.to});
+  bounds_.assign({kernel.start, kernel.end});
+  for (const Take& take : takes_) bounds_.insert(bounds_.end(), {take.from, take.to});
   for (const RankSpan& other : others) {
-    bounds.insert(bounds.end(),
-                  {std::clamp(other.start, kernel.start, kernel.end), std::clamp(other.end, kernel.start, kernel.end)});
+    bounds_.insert(bounds_.end(),
+                   {std::clamp(other.start, kernel.start, kernel.end), std::clamp(other.end, kernel.start, kernel.end)});
   }
-  std::sort(bounds.begin(), bounds.end());
-  std::vector<double> weight(takers.size(), 0.0);
-  std::vector<Picoseconds> longest(takers.size(), 0);
+  std::sort(bounds_.begin(), bounds_.end());
+  weight_.assign(takers_.size(), 0.0);
+  longest_.assign(takers_.size(), 0);
   double total = 0;
-  for (std::size_t b = 0; b + 1 < bounds.size(); ++b) {
-    const Picoseconds from = bounds[b];
-    const Picoseconds length = bounds[b + 1] - from;
+  for (std::size_t b = 0; b + 1 < bounds_.size(); ++b) {
+    const Picoseconds from = bounds_[b];
+    const Picoseconds length = bounds_[b + 1] - from;
     if (length == 0) continue;
     const bool shared =
         std::any_of(others.begin(), others.end(), [&](const RankSpan& o) { return o.start <= from && from < o.end; });
     double share = 0;
-    std::size_t first = takers.size();
-    for (const Take& take : takes) {
+    std::size_t first = takers_.size();
+    for (const Take& take : takes_) {
       if (take.from > from || take.to <= from) continue;
       share += take.share;
       first = std::min(first, take.taker);
     }
     // Two kernels at once slow each other to a half, whoever else takes from them.
     total += static_cast<double>(length) * (shared ? std::max(0.5, share) : share);
-    if (shared || first == takers.size()) continue;
-    weight[first] += static_cast<double>(length) * share;
-    longest[first] += length;
+    if (shared || first == takers_.size()) continue;
+    weight_[first] += static_cast<double>(length) * share;
+    longest_[first] += length;
   }
 
-  std::vector<StretchPart> parts;
   Picoseconds left = stretch;
-  for (std::size_t i = 0; i < takers.size(); ++i) {
-    if (weight[i] <= 0) continue;
-    const auto exact = static_cast<double>(stretch) * weight[i] / total;
-    const Picoseconds part = std::min({static_cast<Picoseconds>(std::llround(exact)), longest[i], left});
+  for (std::size_t i = 0; i < takers_.size(); ++i) {
+    if (weight_[i] <= 0) continue;
+    const auto exact = static_cast<double>(stretch) * weight_[i] / total;
+    const Picoseconds part = std::min({static_cast<Picoseconds>(std::llround(exact)), longest_[i], left});
     left -= part;
-    if (part > 0) parts.push_back({takers[i]->instance, part});
+    if (part > 0) parts_.push_back({takers_[i]->instance, part});
   }
-  return parts;
+  return parts_;
 }
 
 }  // namespace cpfit::timeline
