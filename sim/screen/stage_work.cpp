@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/cluster/host_copies.h"
+
 namespace cpfit {
 
 Repeated repeated_by_full(const RuleSet& rules) {
@@ -53,8 +55,25 @@ Seconds accumulation_time(const ScreenContext& context, const Recipe& recipe, do
   return bytes > 0.0 ? memory_time(context.rates, Bytes(bytes), 1).time : Seconds();
 }
 
+namespace {
+
+/// Gradients go out before the host's Adam takes them and weights come back after it, behind each other on one stream (BMTrain
+/// AdamOffloadOptimizer.step); the arithmetic between runs tensor by tensor beside the copies. One clipping norm on the GPU.
+Seconds host_optimizer_time(const ScreenContext& context, const Recipe& recipe, double parameters) {
+  const HostCopies copies = host_copies(context.cluster, recipe.world());
+  const double gradient = context.training.grad_dtype == GradDtype::kFp32 ? 4.0 : 2.0, weight = 2.0;
+  Seconds time = memory_time(context.rates, Bytes(gradient * parameters), 1).time;
+  if (copies.rate.value() <= 0) return time;
+  for (const double bytes : {gradient, weight})
+    time += message_time(context.rates, copies.slowest, copies.rate, copies.latency, Bytes(bytes * parameters)).time;
+  return time;
+}
+
+}  // namespace
+
 Seconds optimizer_time(const ScreenContext& context, const Recipe& recipe, double parameters) {
   const double shards = recipe.state_sharding == StateSharding::kNone ? 1.0 : static_cast<double>(shard_ranks(recipe));
+  if (context.rules.optimizer_on_host) return host_optimizer_time(context, recipe, parameters / shards);
   const double whole = context.rules.accumulation_traffic_per_parameter > 0.0 ? 16.0 : 0.0;
   return memory_time(context.rates, Bytes((34.0 / shards + whole) * parameters), 4).time;
 }

@@ -1,6 +1,7 @@
 // Groups listed GPU by GPU are priced as groups at a stride are, and what a stride cannot say is derived by hand.
 #include <gtest/gtest.h>
 
+#include "model/cluster/host_copies.h"
 #include "model/cluster/member_network.h"
 
 namespace cpfit {
@@ -66,6 +67,17 @@ TEST(MemberNetwork, FlowsShareTheLinksTheyMeetOn) {
   EXPECT_DOUBLE_EQ(hops[1].rate.value(), 25e9);
   EXPECT_EQ(hops[1].flows, 2);
   EXPECT_DOUBLE_EQ(hops[2].rate.value(), 50e9);
+}
+
+// Two GPUs to a switch whose way up carries 31 GB/s; hosts do not share theirs.
+TEST(HostCopies, GpusOfOneSwitchShareItsWayUp) {
+  const Cluster hgx = build_cluster("a800-8x200g", 2).value();
+  EXPECT_DOUBLE_EQ(host_copies(hgx, 1).rate.value(), 31e9);
+  EXPECT_DOUBLE_EQ(host_copies(hgx, 2).rate.value(), 15.5e9);
+  EXPECT_DOUBLE_EQ(host_copies(hgx, 8).rate.value(), 15.5e9);
+  EXPECT_DOUBLE_EQ(host_copies(hgx, 16).rate.value(), 15.5e9);
+  EXPECT_EQ(host_copies(hgx, 16).slowest, LinkClass::kPcie);
+  EXPECT_NEAR(host_copies(hgx, 8).latency.value(), 2 * 250e-9, 1e-12);  // GPU, switch, CPU
 }
 
 }  // namespace
