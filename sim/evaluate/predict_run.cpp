@@ -76,6 +76,16 @@ void use_measured_layer_latency(const MeasuredRun& run, const Recipe& recipe, Ne
   network.set(group);
 }
 
+/// Gradient groups that have several but not all GPUs of a node send over fewer NICs than they have members.
+void use_rails_of_part(const MeasuredRun& run, const Recipe& recipe, NetworkView& network) {
+  GroupNetwork group = network.at(group_shapes(recipe).dp);
+  const std::int32_t members = group.members_per_domain;
+  const bool part = group.domains > 1 && members > run.rails_of_part && members < run.scenario.cluster.scale_up_domain;
+  if (!part || group.collective_link != LinkClass::kNic) return;
+  group.collective_rate *= static_cast<double>(run.rails_of_part) / members;
+  network.set(group);
+}
+
 /// Chunks of saved activations alive at the peak of a stage: 1F1B pp - p, interleaved (vpp-1) pp + 2 (pp-p-1) + 1.
 double chunks_in_flight(const Recipe& recipe, std::int32_t stage, double micro_batches) {
   const double behind = recipe.pp - stage - 1;
@@ -249,10 +259,12 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
     }
     prepare_groups(shared, recipe);
     std::optional<NetworkView> own;
-    if (run.bus_rate.value() > 0 || run.domain_rate.value() > 0 || run.layer_latency.value() > 0) own.emplace(shared);
+    if (run.bus_rate.value() > 0 || run.domain_rate.value() > 0 || run.layer_latency.value() > 0 || run.rails_of_part > 0)
+      own.emplace(shared);
     if (run.bus_rate.value() > 0) use_measured_bus_rate(run, rates, recipe, *own);
     if (run.domain_rate.value() > 0) use_measured_domain_rate(run, rates, recipe, *own);
     if (run.layer_latency.value() > 0) use_measured_layer_latency(run, recipe, *own);
+    if (run.rails_of_part > 0) use_rails_of_part(run, recipe, *own);
     const ScreenContext context{scenario.model, scenario.cluster,   scenario.training, scenario.requirements, *rules,
                                 rates,          own ? *own : shared};
     RunPrediction prediction;

@@ -481,6 +481,46 @@ TEST(PublishedOperators, FiguresThatContradictEachOtherAreRefused) {
   EXPECT_EQ(table.skipped[0].reason, "its time and its rate contradict each other");
 }
 
+// Method names stand for layouts and options that the authors' scripts hold.
+TEST(PublishedBurstEngine, ScriptsSayWhatTheSheetDoesNot) {
+  const auto columns = training_columns({"seq_k", "std", "raw"});
+  const auto row = [](const char* gpus, const char* model, const char* method, const char* cp, const char* notes = "") {
+    return Cells{{"source", "BurstEngine"},
+                 {"gpu", "A800"},
+                 {"gpu_mem_gb", "80"},
+                 {"nodes_or_gpus", gpus},
+                 {"framework", "BurstEngine / baselines"},
+                 {"model", model},
+                 {"layers", "40"},
+                 {"hidden", "5120"},
+                 {"ffn_hidden", "13824"},
+                 {"heads", "40"},
+                 {"vocab", "32000"},
+                 {"seq_len", "65536"},
+                 {"cp", cp},
+                 {"cp_method", method},
+                 {"precision", "BF16"},
+                 {"tokens_per_s_per_gpu", "900"},
+                 {"notes", notes}};
+  };
+  const MeasuredTable table =
+      read_rows(columns, {row("8", "LLaMA 13b", "burst", "4"), row("8", "LLaMA 13b", "loong-train-cp-ckpt", "8"),
+                          row("32", "LLaMA 14b", "LoongTrain-USP", "32"),
+                          row("32", "LLaMA 14b", "BurstEngine", "32", "optimizer offload=1"),
+                          row("8", "LLaMA 13b", "burst", "8", "optimizer offload=0"), row("8", "LLaMA 13b", "megatron-cp", "8")});
+  ASSERT_EQ(table.runs.size(), 6u) << (table.skipped.empty() ? "" : table.skipped[0].reason);
+  const auto on_host = [&](std::size_t i) { return table.runs[i].rules != nullptr && table.runs[i].rules->optimizer_on_host; };
+  EXPECT_EQ(table.runs[0].scenario.model.vocab, 120000);  // the sheet's 13b has the words of its 14b, its baselines have not
+  EXPECT_EQ(table.runs[1].scenario.model.vocab, 32000);
+  EXPECT_EQ(table.runs[1].scenario.base.cp_comm, CpComm::kP2p);  // a ring alone
+  EXPECT_EQ(table.runs[2].scenario.base.cp_comm, CpComm::kA2aP2p);
+  EXPECT_EQ(table.runs[2].scenario.base.a2a_degree, 4);  // rings of eight
+  EXPECT_TRUE(table.runs[2].unknown.empty() ||
+              std::count(table.runs[2].unknown.begin(), table.runs[2].unknown.end(), "a2a_degree") == 0);
+  EXPECT_TRUE(on_host(0) && on_host(1) && on_host(3));
+  EXPECT_FALSE(on_host(2) || on_host(4) || on_host(5));
+}
+
 TEST(Published, UnknownColumnsNameTheNearestTable) {
   const auto table = read_published_text("system,m,n,latency_ms\na,1,2,3\n", "t.csv");
   ASSERT_FALSE(table.ok());

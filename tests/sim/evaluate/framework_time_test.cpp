@@ -1,6 +1,7 @@
 // What a rule set's policies on time add to a measured run's prediction, each against a figure worked out here.
 #include <gtest/gtest.h>
 
+#include "model/cluster/host_copies.h"
 #include "model/framework/rule_set.h"
 #include "model/transformer/parameters.h"
 #include "sim/evaluate/predict_run.h"
@@ -267,6 +268,39 @@ TEST_F(FrameworkTime, ASearchedLayoutMayReachBeyondTheNode) {
   run.scenario.base.sequence_parallel = true;
   run.unknown = {"tp"};
   EXPECT_EQ(plain(run).candidate.recipe.tp, 16);
+}
+
+// Adam on the host: an eighth of the gradients, 2 bytes each, goes out over PCIe and as many weights come back; the norm reads
+// them once more.
+TEST_F(FrameworkTime, AnOptimizerOnTheHostWaitsForItsCopies) {
+  MeasuredRun run = small_llama(1, 8);
+  run.scenario.base.state_sharding = StateSharding::kZero3;
+  run.scenario.training.grad_dtype = GradDtype::kBf16;
+  const double parameters = kLayers * (4 * kHidden * kHidden + 3 * kHidden * kFfn + 2 * kHidden) + 2 * 32768 * kHidden + kHidden;
+  const double bytes = 2.0 * parameters / 8;
+  const HostCopies copies = host_copies(run.scenario.cluster, 8);
+  const double copy = message_time(gpu(run), copies.slowest, copies.rate, copies.latency, Bytes(bytes)).time.value();
+  EXPECT_GT(copy, bytes / copies.rate.value());  // a link attains less than it has
+  const RunPrediction found = with(run, [](RuleSet& rules) { rules.optimizer_on_host = true; });
+  const double norm = memory_time(gpu(run), Bytes(bytes), 1).time.value();
+  EXPECT_NEAR(found.candidate.time.optimizer.value(), 2 * copy + norm, 1e-9);
+}
+
+// Gradients of two nodes over one NIC of each, over two, or over one for each of four members: the time goes with the inverse of
+// their number, so from 4 to 1 it grows three times as much as from 4 to 2. Whole nodes and single members are as they were.
+TEST_F(FrameworkTime, GroupsOfPartOfANodeMayUseFewerNics) {
+  const auto step = [&](std::int32_t tp, std::int32_t rails) {
+    MeasuredRun run = small_llama(tp, 16 / tp, 2);
+    run.scenario.base.state_sharding = StateSharding::kZero1;
+    run.scenario.base.overlap_grad_reduce = run.scenario.base.overlap_param_gather = false;
+    run.rails_of_part = rails;
+    return plain(run).step_seconds.value;
+  };
+  EXPECT_GT(step(2, 2), step(2, 0));
+  EXPECT_NEAR((step(2, 1) - step(2, 0)) / (step(2, 2) - step(2, 0)), 3.0, 1e-6);
+  EXPECT_EQ(step(2, 4), step(2, 0));
+  EXPECT_EQ(step(1, 1), step(1, 0));
+  EXPECT_EQ(step(8, 1), step(8, 0));
 }
 
 }  // namespace
