@@ -177,10 +177,16 @@ class Engine {
   void begin_flow(ActivityId id, const Activity& activity) {
     const FlowId flow = s_.share.add(activity.pattern, activity.cap, s_.now);
     if (at(flow) >= s_.flowing.size()) s_.flowing.resize(at(flow) + 1);
-    s_.flowing[at(flow)] = {activity.amount, activity.cap, s_.now, kNever, kNever, id};
     live_[at(id)].flow = flow;
     live_[at(id)].phase = Phase::kFlowing;
-    s_.begun.push_back(flow);
+    if (s_.share.rate(flow) == 0.0) {  // to be solved for
+      s_.flowing[at(flow)] = {activity.amount, activity.cap, s_.now, kNever, kNever, id};
+      s_.begun.push_back(flow);
+      return;
+    }
+    const Picoseconds end = s_.now + time_of(activity.amount, activity.cap);
+    s_.flowing[at(flow)] = {activity.amount, activity.cap, s_.now, end, end, id};
+    s_.queue.push({end, key_of(id)});
   }
 
   void finish(ActivityId id) {
@@ -284,7 +290,7 @@ std::vector<double> drawn_in_all(const State& state) {
   std::vector<Exact> moved(patterns, 0);
   const auto add = [&](const Activity& activity, std::int64_t times) {
     if (!(activity.amount > 0.0) || activity.pattern == kNone) return;
-    const double parts = activity.amount * 1048576.0;  // exact, by a power of two
+    const double parts = activity.amount * 1048576.0;   // exact, by a power of two
     constexpr double kOneWord = 4611686018427387904.0;  // 2^62: below, a conversion is one instruction
     moved[at(activity.pattern)] +=
         parts < kOneWord ? Exact{static_cast<std::int64_t>(parts)} * times : static_cast<Exact>(parts) * times;

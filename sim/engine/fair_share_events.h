@@ -118,7 +118,13 @@ inline void FairShare::change_held(ResourceId resource, double amount, int sign)
 
 inline std::span<const FlowId> FairShare::settle() {
   changed_.clear();
-  if (!dirty_.empty()) solve();
+  if (dirty_.empty()) return changed_;
+  if (dirty_.size() > 1 || !settle_alone(loads_[at(dirty_.front())])) {
+    solve();
+  } else {
+    dirty_.clear();
+    changes_from_ = std::numeric_limits<double>::infinity();
+  }
   return changed_;
 }
 
