@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 import first_order
-from explanations import EXPLAINED
+from explanations import EXPLAINED, RING_MESSAGES
 from scatter import scatter
 
 WAIVED = 77
@@ -51,6 +51,8 @@ class Step:
             self.predicted = run["time"]["step_seconds"]
         self.measured = self.predicted / (1 + self.error)
         self.inside = row["low"] <= row["measured"] <= row["high"]
+        # Half of the 90 % interval's width in the logarithm, the same for a rate and its time.
+        self.reach = math.log(row["high"] / row["low"]) / 2 if row["low"] > 0 else math.inf
         self.first_order_error = first_order.step_seconds(run) / self.measured - 1
         # What a unit of this table's figures says of the work alone: comparable inside one model and length.
         self.tokens_per_gpu_second = tokens / run["gpus"] / self.measured
@@ -208,28 +210,70 @@ def context_parallel_section(steps, tables):
     rows.append(["**all**", *error_cells([step.error for step in chosen]),
                  percent(sum(size <= 0.12 for size in sizes) / len(sizes), 0)])
     out += table_text(["source", "rows", "median", "mean", "worst", "bias", "within 12 %"], rows)
-    right = pairs = 0
+    out += "\n" + missed_text(chosen) + "\n" + order_text(steps)
+    ring = tables.get("cp_inference_meta", {"rows": []})["rows"]
+    if ring:
+        cells = []
+        for metric, name in (("kernel_seconds", "kernels"), ("collective_seconds", "messages")):
+            errors = [row["error"] for row in ring if row["metric"] == metric]
+            cells.append(f"{len(errors)} {name}, median {percent(statistics.median(map(abs, errors)))}")
+        out += f"Single ring steps of Meta's inference paper: {'; '.join(cells)}. {RING_MESSAGES}\n"
+    out += crossover_text(steps)
+    return out
+
+
+def explained(step):
+    return next((text for test, text in EXPLAINED if test(step)), None)
+
+
+def missed_text(chosen):
+    """Every row with CP beyond 12 %, by mechanism."""
+    by_reason = collections.defaultdict(list)
+    for step in chosen:
+        if abs(step.error) > 0.12:
+            by_reason[explained(step)].append(step)
+    if None in by_reason:
+        sys.exit("report.py: no mechanism is written down for " + ", ".join(f"{s.table}:{s.line}" for s in by_reason[None]))
+    rows = []
+    for reason, missed in sorted(by_reason.items(), key=lambda item: -max(abs(step.error) for step in item[1])):
+        lines = collections.defaultdict(list)
+        for step in missed:
+            lines[step.table].append(f"{step.line} ({100 * step.error:+.0f} %)")
+        rows.append(["; ".join(f"{table} {', '.join(found)}" for table, found in lines.items()), reason])
+    return "Beyond 12 %, by line:\n\n" + table_text(["rows", "mechanism"], rows) if rows else ""
+
+
+def order_text(steps):
+    """Which of two recipes is faster, as measured and as predicted. Twice the same recipe (other containers, or measured again) has
+    no order to predict."""
     same = collections.defaultdict(list)
     for step in steps:
         if step.table in CP_TABLES:
             run = step.run
             same[(step.table, step.group, run["model"], run["gpu"], run["gpus"], run["sequence"], run["precision"])].append(step)
+    pairs, repeated = [], 0
     for group in same.values():
         for i, one in enumerate(group):
             for other in group[i + 1:]:
-                measured = one.tokens_per_gpu_second / other.tokens_per_gpu_second
-                if abs(math.log(measured)) <= math.log(1.05):
+                measured = math.log(one.tokens_per_gpu_second / other.tokens_per_gpu_second)
+                if abs(measured) <= math.log(1.05):
                     continue
-                pairs += 1
-                right += (measured > 1) == (one.predicted_tokens > other.predicted_tokens)
-    out += (f"\nOrder of recipes for one model, length and cluster in these tables: right for {right} of {pairs} pairs that differ by "
-            f"more than 5 % ({percent(right / pairs, 0)}).\n")
-    ring = [row for row in tables.get("cp_inference_meta", {"rows": []})["rows"]]
-    if ring:
-        errors = [row["error"] for row in ring]
-        out += f"Single ring steps of Meta's inference paper, kernels and messages: {len(ring)}, median {percent(statistics.median(map(abs, errors)))}.\n"
-    out += crossover_text(steps)
-    return out
+                if (one.run["recipe"], one.predicted) == (other.run["recipe"], other.predicted):
+                    repeated += 1
+                    continue
+                predicted = math.log(one.predicted_tokens / other.predicted_tokens)
+                pairs.append(((measured > 0) == (predicted > 0), abs(measured), abs(predicted) > math.hypot(one.reach, other.reach)))
+    if not pairs:
+        return ""
+    right = sum(well for well, _, _ in pairs)
+    told = [well for well, _, apart in pairs if apart]
+    wide = [well for well, measured, _ in pairs if measured > math.log(1.15)]
+    out = (f"Order of recipes for one model, length and cluster in these tables: right for {right} of {len(pairs)} pairs that differ "
+           f"by more than 5 % ({percent(right / len(pairs), 0)}), for {sum(wide)} of {len(wide)} that differ by more than 15 %")
+    if told:
+        out += (f"; for {sum(told)} of the {len(told)} that cpfit itself tells apart, by more than both 90 % intervals (root of "
+                "the sum of squares: errors that both share count in full)")
+    return out + f". {repeated} pairs of one and the same recipe are left out.\n"
 
 
 def crossover_text(steps):
@@ -340,7 +384,7 @@ def worst_section(steps):
     for title, chosen in (("Production", production), ("Nanotron sweep, group healthy", healthy)):
         rows = []
         for step in chosen:
-            why = next((text for test, text in EXPLAINED if test(step)), None)
+            why = explained(step)
             if why is None:
                 missing.append(f"{step.table}:{step.line}")
             rows.append([f"{step.table}:{step.line}", f"{100 * step.error:+.0f} %", f"{step.run['model']}, {step.run['gpus']} GPUs",
