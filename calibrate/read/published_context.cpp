@@ -123,8 +123,9 @@ void read_usp_paper(const Row& row, Reading& reading) {
   draft.run.conditions.push_back("no overlap of gradients or parameters: Megatron's defaults, which the source does not change");
   all_said(draft, {"tp", "pp", "micro_batch", "recompute"});  // no pipeline, no accumulation, no recompute (section 5.2)
   // Read off the rows of tp 4, checked by those of tp 2: their groups reduce gradients at the rate of one NIC (20 of 25 GB/s; 13
-  // to 19), where groups of all eight GPUs of a node have eight and those of one have one. A ring that must leave a node by the
-  // NIC it came in by closes only over two GPUs of one PCIe switch, which groups of every second or fourth GPU do not have.
+  // to 19), where groups of all eight GPUs of a node have eight and those of one have one; NVIDIA/nccl#820 has 19 GB/s for a
+  // group that is alone on a NIC of such nodes. A ring that must leave a node by the NIC it came in by closes only over two GPUs
+  // of one PCIe switch, which groups of every second or fourth GPU do not have.
   draft.run.rails_of_part = 1;
   draft.run.conditions.push_back(
       "supposed: gradient groups with some of a node's GPUs send over one NIC, read off the rows of tp 4");

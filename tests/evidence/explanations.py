@@ -25,9 +25,9 @@ EXPLAINED = [
      "torchao's float8 casts in passes of its own wherever compilation is split, and gathers in eight bits."),
     (lambda s: s.table == "usp_paper" and s.run["tp"] == 2 and s.run["cp"] == 8,
      "gradients of groups with some of a node's GPUs go over one NIC here (read off the rows of tp 4; the mean of these rows was -27 % "
-     "before, -13 % now). What is left is head exchange over pairs and fours of every second GPU: 0.4 to 0.6 s a step more than the "
-     "ring alone, the same at 64k and 80k tokens, where tp 1 and 4 gain by it; 13 GB/s for the gradients would explain it, two groups "
-     "on one NIC."),
+     "before, -13 % now). With head exchange these layouts took 0.4 to 0.6 s a step longer than with the ring alone, at 64k as at 80k "
+     "tokens, where tp 1 and 4 gain by it: 13 in place of 19 GB/s for the gradients. NVIDIA/nccl#820 measured 12 and 19 on such nodes, "
+     "12 where two groups had chosen the same NIC; which do is not known before."),
     (lambda s: s.table == "burstengine" and s.run["group"] == "LoongTrain" and "double_ring" in s.run["recipe"],
      "LoongTrain's double ring as BurstEngine's authors ran it: half the speed that their own kernel benchmark gives the same ring "
      "(140 TFLOP/s at these lengths). Its script sets INTRA_SIZE=1; what that does to the windows is not known."),
