@@ -27,8 +27,8 @@ class DataParallel {
   void after_backward(std::int32_t stage, const Place& at, std::int32_t micro_batches);
   /// After the backward of a whole chunk.
   void after_chunk(std::int32_t stage, const Place& at, std::int32_t micro_batches);
-  /// Reductions that do not overlap; every rank of the stage then waits for its own. After the last stage the ends of the pipeline
-  /// sum up tied embeddings.
+  /// Reductions that do not overlap; every rank of the stage then waits for its own. After the last stage the ends of the
+  /// pipeline sum up tied embeddings.
   void end_step(std::int32_t stage);
   /// The clipping norm, for which all ranks wait: the border between two steps.
   void norm();

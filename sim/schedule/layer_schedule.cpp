@@ -219,13 +219,25 @@ void LayerSchedule::backward(std::int32_t stage, const Place& at, Repeated repea
     if (repeated.rest > 0.0) {
       const Kernel rest = a.norm + a.column + a.middle + a.row + m.norm + m.column + m.middle + m.row;
       const double share = std::min(1.0, repeated.rest);
-      each_kernel(stage, writer_.tag("recompute", Work::kGemm, at), share_of(rest, share),
-                  static_cast<std::int32_t>(std::lround(share * 13)), at);  // 14 kernels without attention
       const bool split = recipe_.sequence_parallel;
+      const engine::TagId tag = writer_.tag("recompute", Work::kGemm, at);
+      const auto launches = static_cast<std::int32_t>(std::lround(share * 13));  // 14 kernels without attention
+      Kernel left = share_of(rest, share);
       if (recipe_.tp > 1 && share < 1.0 && split) {
-        // Scattered results are kept, gathered inputs are not (op-level checkpoints of torchtitan).
-        for (int half = 0; half < 2; ++half) tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);
+        // Op-level checkpoints keep what was scattered and repeat K's product behind one gather, one of two behind the other.
+        tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);
+        if (overlap_tp_ == TpOverlap::kUserBuffers) {
+          const std::vector<ActivityId> gather =
+              posted_collectives(stage, CollectiveKind::kAllGather, "copied gather", tp_.gather, at, true);
+          const Kernel covers = std::min(left, share_of(m.column, 0.5 * (recipe_.tp - 1.0) / recipe_.tp));
+          each_kernel(stage, tag, covers, 0, at);
+          gate_groups(stage, gather);
+          left -= covers;
+        } else {
+          tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);
+        }
       }
+      each_kernel(stage, tag, left, launches, at);
       if (recipe_.tp > 1 && share >= 1.0) {
         for (int half = 0; half < 2; ++half) {
           if (split) tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.gather, at);

@@ -1,12 +1,14 @@
 #include "sim/screen/layer_cost.h"
 
 #include <algorithm>
+#include <array>
 
 #include "model/recipe/data_ranks.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/transformer/parameters.h"
 #include "sim/screen/attention_cost.h"
 #include "sim/screen/operators.h"
+#include "sim/screen/stage_work.h"
 
 namespace cpfit {
 
@@ -59,9 +61,10 @@ namespace {
 /// Exposed part of one layer's tensor-parallel collectives, and what kernels lose that run beside the hidden part.
 struct TpExposure {
   double forward = 0, backward = 0;
-  double split = 0;         // of a backward for gradients of inputs alone
-  double last_scatter = 0;  // of forward: that of the MLP's output
-  double sigma = 0;         // relative, of the collectives
+  double split = 0;             // of a backward for gradients of inputs alone
+  double last_scatter = 0;      // of forward: that of the MLP's output
+  double repeated_gathers = 0;  // of a recompute that keeps what was scattered (SelectiveRecompute::kEverySecondMatmul)
+  double sigma = 0;             // relative, of the collectives
 };
 
 /// What a job's own figures add to a collective of its group.
@@ -69,11 +72,18 @@ Seconds measured_latency(const GroupNetwork& net, CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce ? net.all_reduce_latency : net.round_latency;
 }
 
+/// Seconds of a layer's products in the order of layer_linears: QKV, projection, MLP in, MLP out.
+struct Products {
+  std::array<double, 4> forward{}, input_gradient{}, weight_gradient{};
+};
+constexpr std::array<std::size_t, 2> kColumns{0, 2}, kRows{1, 3};  // behind a gather; before a scatter
+
 /// Fully exposed without overlap, except that backward re-gathers of saved inputs run under the input-gradient product and
 /// scatters under the weight-gradient product. With overlap (TpOverlap): by user buffers a ring all-gather leaves what exceeds
-/// (tp-1)/tp of its product, a pipelined reduce-scatter one chunk in four (frameworks.md 3.1); behind its own shard an all-gather
-/// leaves what exceeds 1/tp of its product.
-TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, double gemm_forward, double gemm_backward) {
+/// (tp-1)/tp of its product, a pipelined reduce-scatter one chunk in four and what of the others exceeds theirs (frameworks.md
+/// 3.1); behind its own shard an all-gather leaves what exceeds 1/tp of its product. Each collective has its own product: a long
+/// one of the MLP hides nothing of attention's.
+TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, const Products& products) {
   TpExposure exposed;
   if (recipe.tp <= 1) return exposed;
   const TpTraffic traffic = tp_traffic(context.model, context.training, recipe);
@@ -84,15 +94,19 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
     exposed.sigma = std::max<double>(exposed.sigma, rated.relative_sigma);
     return (rated.time + measured_latency(net, kind)).value();
   };
-  const double reduce = traffic.forward_all_reduces > 0 ? time(CollectiveKind::kAllReduce, traffic.activation) : 0.0;
   // Kernels run slower while collectives pass beside them; that too is time that tensor parallelism costs.
   const double lost = overlap_slowdown(context.rates, net.collective_link) - 1.0;
   const auto beside = [lost](double all, double waited) { return waited + (all - waited) * lost; };
-  if (reduce > 0.0) {
+  // Two collectives of `each` seconds, every one under `share` of its own product.
+  const auto waits = [](double each, double share, const std::array<std::size_t, 2>& of, const std::array<double, 4>& product) {
+    return std::max(0.0, each - share * product[of[0]]) + std::max(0.0, each - share * product[of[1]]);
+  };
+  const bool async = context.rules.tp_backward_async;
+  if (traffic.forward_all_reduces > 0) {
+    const double reduce = time(CollectiveKind::kAllReduce, traffic.activation);
     exposed.forward = traffic.forward_all_reduces * reduce;
-    const double all = traffic.backward_all_reduces * reduce;
-    exposed.split = all;
-    exposed.backward = context.rules.tp_backward_async ? beside(all, std::max(0.0, all - gemm_backward / 2.0)) : all;
+    exposed.split = traffic.backward_all_reduces * reduce;
+    exposed.backward = async ? beside(exposed.split, waits(reduce, 1.0, kColumns, products.weight_gradient)) : exposed.split;
     return exposed;
   }
   const double gather = time(CollectiveKind::kAllGather, traffic.gather);
@@ -100,38 +114,40 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, doubl
   const bool overlap = recipe.overlap_tp && context.rules.tp_overlap != TpOverlap::kNone;
   const bool own_shard = context.rules.tp_overlap == TpOverlap::kOwnShard;
   const double covered = (own_shard ? 1.0 : recipe.tp - 1.0) / recipe.tp;
-  // Half of a layer's forward products follow a gather (QKV, FC1), the other half precede a scatter (projection, FC2).
-  const double gathers = traffic.forward_gathers * gather;
-  const double scatters = traffic.forward_scatters * scatter;
-  if (overlap) {
-    const double waited = own_shard ? scatters : std::max(scatters / 4.0, scatters - gemm_forward / 2.0);
-    exposed.forward = beside(gathers + scatters, std::max(0.0, gathers - covered * gemm_forward / 2.0) + waited);
-    exposed.last_scatter = beside(scatters, waited) / 2.0;
-  } else {
-    exposed.forward = gathers + scatters;
-    exposed.last_scatter = scatters / 2.0;
-  }
+  const auto scatter_waits = [&](std::size_t row) {
+    if (!overlap || own_shard) return scatter;
+    return 0.25 * scatter + 0.75 * std::max(0.0, scatter - products.forward[row]);
+  };
+  const double gathers_wait = overlap ? waits(gather, covered, kColumns, products.forward) : 2.0 * gather;
+  const double scatters_wait = scatter_waits(kRows[0]) + scatter_waits(kRows[1]);
+  exposed.forward = overlap ? beside(2.0 * (gather + scatter), gathers_wait + scatters_wait) : gathers_wait + scatters_wait;
+  exposed.last_scatter = overlap ? beside(scatter, scatter_waits(kRows[1])) : scatter;
+  // Op-level checkpoints keep what was scattered and repeat K's product behind one gather, one of two behind the other.
+  const double mlp_wait = overlap ? beside(gather, std::max(0.0, gather - covered * products.forward[2] / 2.0)) : gather;
+  exposed.repeated_gathers = gather + mlp_wait;
   // Where gradients of weights come later nothing passes under the scatters, and the re-gathers under the column products alone.
-  const double regathers = context.rules.tp_regathers_inputs ? traffic.backward_gathers - 2 : 0;
-  const double again = regathers * gather;
-  const double under = context.rules.tp_backward_async ? beside(again, std::max(0.0, again - gemm_backward / 4.0)) : again;
-  exposed.split = 2.0 * gather + under + traffic.backward_scatters * scatter;
+  const double again = context.rules.tp_regathers_inputs ? 2.0 * gather : 0.0;
+  const double again_waits = again > 0.0 ? waits(gather, 1.0, kColumns, products.input_gradient) : 0.0;
+  exposed.split = 2.0 * gather + (async ? beside(again, again_waits) : again) + 2.0 * scatter;
   // Backward: 2 gathers of output gradients (before the products), 2 re-gathers of inputs, 2 scatters of input gradients.
-  const double output_gathers = 2.0 * gather;
-  const double background = again + traffic.backward_scatters * scatter;
-  exposed.backward =
-      overlap ? beside(output_gathers, std::max(0.0, output_gathers - covered * gemm_backward / 4.0)) : output_gathers;
+  exposed.backward = overlap ? beside(2.0 * gather, waits(gather, covered, kRows, products.input_gradient)) : 2.0 * gather;
+  const double background = again + 2.0 * scatter;
   exposed.backward +=
-      context.rules.tp_backward_async ? beside(background, std::max(0.0, background - gemm_backward / 2.0)) : background;
+      async ? beside(background, again_waits + waits(scatter, 1.0, kColumns, products.weight_gradient)) : background;
   return exposed;
 }
 
 /// What a full recompute does of a layer's forward beside attention. Where it ends early the last scatter does not run again, and
 /// in a compiled block nothing else behind the last tensor that backward needs: not the last product either.
-Cost repeated_rest(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, Cost rest, double last_scatter) {
+Cost repeated_rest(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, Cost rest, const TpExposure& tp) {
+  if (recipe.recompute.kind == RecomputeKind::kSelective && recipe.sequence_parallel) {
+    // As much as its share of the rest makes of it.
+    const double share = repeated_by_selective(context.rules).rest;
+    if (share > 0.0) rest.tp = Seconds(tp.repeated_gathers / share);
+  }
   const bool whole_layers = recipe.recompute.kind == RecomputeKind::kFull || recipe.recompute.kind == RecomputeKind::kBlock;
   if (!context.rules.recompute_ends_early || !whole_layers) return rest;
-  rest.tp -= Seconds(last_scatter);
+  rest.tp -= Seconds(tp.last_scatter);
   rest.compute -= operators::last_scatter_copy(context, recipe, shape);
   if (context.rules.fused_elementwise) {
     rest.compute -= operators::linear_forward(context, shape, operators::layer_linears(context, recipe, shape).back()).time;
@@ -194,12 +210,20 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
   LayerCost layer;
   const RankShape shape = operators::rank_shape(context, recipe);
   LayerPasses common;
-  for (const operators::Linear& linear : operators::layer_linears(context, recipe, shape)) {
-    add(common.forward, layer.gemm_in_range, operators::linear_forward(context, shape, linear));
-    add(common.backward, layer.gemm_in_range, operators::linear_backward(context, shape, linear));
-    add(layer.weights, layer.gemm_in_range, operators::linear_weight_gradient(context, shape, linear));
+  Products products;
+  const std::array<operators::Linear, 4> linears = operators::layer_linears(context, recipe, shape);
+  for (std::size_t i = 0; i < linears.size(); ++i) {
+    const Rated forward = operators::linear_forward(context, shape, linears[i]);
+    const Rated backward = operators::linear_backward(context, shape, linears[i]);
+    const Rated weights = operators::linear_weight_gradient(context, shape, linears[i]);
+    add(common.forward, layer.gemm_in_range, forward);
+    add(common.backward, layer.gemm_in_range, backward);
+    add(layer.weights, layer.gemm_in_range, weights);
+    products.forward[i] = forward.time.value();
+    products.weight_gradient[i] = weights.time.value();
+    products.input_gradient[i] = (backward.time - weights.time).value();
   }
-  const TpExposure tp = tp_exposure(context, recipe, common.forward.compute.value(), common.backward.compute.value());
+  const TpExposure tp = tp_exposure(context, recipe, products);
   common.forward.tp = Seconds(tp.forward);
   common.backward.tp = Seconds(tp.backward);
   layer.split_tp = Seconds(tp.split - tp.backward);
@@ -218,7 +242,7 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
     CpExposure exposure;
     operators::add_attention(context, recipe, steps, passes.attention_forward, attention_backward, exposure);
     passes.forward = common.forward;
-    passes.rest_forward = repeated_rest(context, recipe, shape, common.forward, tp.last_scatter);
+    passes.rest_forward = repeated_rest(context, recipe, shape, common.forward, tp);
     passes.backward = common.backward;
     passes.forward += passes.attention_forward;
     passes.backward += attention_backward;

@@ -1,8 +1,11 @@
 // The screen's own promises: breakdowns add up, cp = 1 has no ring, structural identities of the strategies.
 #include "fixture.h"
 
+#include "model/traffic/collective_traffic.h"
 #include "model/transformer/flops.h"
 #include "sim/plan/workbench.h"
+#include "sim/screen/layer_cost.h"
+#include "sim/screen/operators.h"
 
 namespace cpfit {
 namespace {
@@ -124,6 +127,31 @@ TEST_F(ScreenTest, MoreTokensPerRankHideMoreOfTheRing) {
     EXPECT_LE(share, last) << sequence;
     last = share;
   }
+}
+
+// Overlapped gathers and scatters of tp 8: attention's products are a third of the MLP's and shorter than what passes under them,
+// though the MLP's are long enough for both gathers.
+TEST_F(ScreenTest, AProductHidesItsOwnCollectiveOnly) {
+  const Recipe recipe = parse_recipe("tp=8,cp=1,pp=1,dp=1,overlap_tp=true", scenario.base).value();
+  ASSERT_TRUE(bench.evaluate(scenario.training, recipe).ok());
+  const ScreenContext context = bench.context(scenario.training);
+  const operators::RankShape shape = operators::rank_shape(context, recipe);
+  const auto linears = operators::layer_linears(context, recipe, shape);
+  const auto product = [&](std::size_t i) { return operators::linear_forward(context, shape, linears[i]).time.value(); };
+  const GroupNetwork& net = context.network.at(group_shapes(recipe).tp);
+  const Bytes bytes = tp_traffic(context.model, context.training, recipe).activation;
+  const auto time = [&](CollectiveKind kind) {
+    return collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, 8, bytes)
+        .time.value();
+  };
+  const double gather = time(CollectiveKind::kAllGather), scatter = time(CollectiveKind::kReduceScatter);
+  ASSERT_GT(gather, 7.0 / 8 * product(0));
+  ASSERT_GT(scatter, product(1));
+  ASSERT_LT(2 * gather, 7.0 / 8 * (product(0) + product(2)));
+  ASSERT_LT(scatter, product(3));
+  const double waited = (gather - 7.0 / 8 * product(0)) + (scatter / 4 + 3.0 / 4 * (scatter - product(1))) + scatter / 4;
+  const double slowed = (2 * (gather + scatter) - waited) * (overlap_slowdown(context.rates, net.collective_link) - 1.0);
+  EXPECT_NEAR(layer_cost(context, recipe).global.forward.tp.value(), waited + slowed, 1e-12);
 }
 
 TEST_F(ScreenTest, IntervalsContainTheEstimate) {

@@ -154,7 +154,7 @@ TEST_F(StateShards, ScreenAndTimelineAgreeWhereCollectivesFillTheStep) {
       {"torchtitan", "tp=1,cp=1,pp=1,dp=16,recompute=selective", 4096},
       {"torchtitan", "tp=1,cp=1,pp=1,dp=16,recompute=selective,state_shards=8", 8192},
       {"torchtitan", "tp=1,cp=1,pp=1,dp=16,recompute=selective,state_shards=8", 4096},
-      {"torchtitan", "tp=2,cp=1,pp=1,dp=8,recompute=selective", 8192},
+      {"torchtitan", "tp=2,cp=1,pp=1,dp=8,recompute=selective", 16384},  // with 8k both axes meet on NVLink: 2.1 %
       {"torchtitan", "tp=8,cp=1,pp=1,dp=2,recompute=selective", 8192},
       {"torchtitan", "tp=1,cp=1,pp=2,dp=8,recompute=full", 8192},
       {"maxtext", "tp=1,cp=1,pp=1,dp=16,recompute=full", 4096},
