@@ -31,11 +31,13 @@ EXPLAINED = [
     (lambda s: s.table == "burstengine" and s.run["group"] == "LoongTrain" and "double_ring" in s.run["recipe"],
      "LoongTrain's double ring as BurstEngine's authors ran it: half the speed that their own kernel benchmark gives the same ring "
      "(140 TFLOP/s at these lengths). Its script sets INTRA_SIZE=1; what that does to the windows is not known."),
-    (lambda s: s.table == "burstengine" and s.run["gpus"] > 8 and s.run["group"] != "LoongTrain",
-     "few flows leave a node here, and each gets more than one NIC: one flat ring over four nodes sends 20 GB/s from node to node, in the "
-     "source's kernel benchmark as in its training runs, while patterns of all eight GPUs get no more than four NICs of 100 Gb/s. NCCL "
-     "spreads a pair's channels over NICs that are equally near until they match the GPU's PCIe link; cpfit routes a hop over one. "
-     "Ulysses on 32 GPUs is in the sheet twice, 20 % apart, with the prediction between."),
+    (lambda s: s.table == "burstengine" and s.run["group"] == "Megatron CP" and s.run["gpus"] > 8,
+     "one flow leaves a node here, and gets more than one NIC: a flat ring over four nodes sends 20 GB/s from node to node, in the source's "
+     "kernel benchmark as in its training runs, while patterns of all eight GPUs get no more than four NICs of 100 Gb/s. NCCL spreads a "
+     "pair's channels over NICs that are equally near until they match the GPU's PCIe link; cpfit routes a hop over one."),
+    (lambda s: s.table == "burstengine" and s.run["gpus"] > 8 and "cp_comm=a2a" in s.run["recipe"],
+     "head exchange over the nodes at the shortest lengths, a sixth of the step. Ulysses on 32 GPUs and 256k tokens is in the sheet twice, "
+     "20 % apart, with the prediction between; how far Burst's own exchange reached is not printed."),
     (lambda s: s.table == "burstengine" and s.run["group"] == "BurstEngine",
      "one node, 13B with cp 2 and 4: products are half of these steps, and BMTrain's took less than the training factors of A100 say, "
      "which are a mean over sources that lie 10 % apart. Adam on the host is in: copies over PCIe, two GPUs to a switch."),
