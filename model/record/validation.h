@@ -56,6 +56,7 @@ struct MeasuredRun {
   Seconds border_latency;                 // what a gather or scatter takes per node beyond its rate, measured in that job
   Seconds border_latency_all_reduce;      // the same of an all-reduce
   BytesPerSecond domain_rate;             // all-gather of 256 MiB over one node's GPUs in that job, the same way; 0: not measured
+  double held_hidden_bytes = 0;           // of reserved memory in blocks that another stream holds, per token and hidden element
   std::int32_t rails_of_part = 0;       // NICs of a node over which a gradient group with some of its GPUs sends; 0: one a member
   double activation_offload = 0;        // share of every in-flight chunk's saved activations that lies in host memory
   std::vector<std::string> conditions;  // these inputs in words, with their source

@@ -149,6 +149,12 @@ constexpr double kStallSigma = 0.2;
 /// 95th percentile of measured over predicted bytes. No part of the verdict: under pressure it does give back.
 constexpr double kReservedBelow = 0.10, kReservedAbove = 0.25;
 
+/// Blocks that another stream holds, as measured: as many as tokens and hidden elements of a micro-batch say.
+double held_bytes(const MeasuredRun& run, const Recipe& recipe) {
+  return run.held_hidden_bytes * static_cast<double>(run.scenario.training.sequence.count()) / recipe.cp * recipe.micro_batch *
+         static_cast<double>(run.scenario.model.hidden);
+}
+
 /// A layout that a source does not print is searched; its authors may have run another. Relative standard deviation of such
 /// runs: root mean square of the logarithmic errors of NeMo's eight runs without CP on lines of even number.
 constexpr double kSearchedLayoutSigma = 0.22;
@@ -305,9 +311,10 @@ Predicted predicted_metric(const MeasuredRun& run, const RunPrediction& predicti
       return around(prediction.memory.peak);
     case Metric::kResidentBytes:
       return around(prediction.memory.resident);
-    case Metric::kReservedBytes:
-      return {prediction.memory.reserved.value(), prediction.memory.reserved.value() / (1 + kReservedBelow),
-              prediction.memory.reserved.value() * (1 + kReservedAbove)};
+    case Metric::kReservedBytes: {
+      const double reserved = prediction.memory.reserved.value() + held_bytes(run, prediction.candidate.recipe);
+      return {reserved, reserved / (1 + kReservedBelow), reserved * (1 + kReservedAbove)};
+    }
     case Metric::kKernelSeconds:
     case Metric::kCollectiveSeconds:
     case Metric::kExposedSeconds:

@@ -147,6 +147,22 @@ TEST(PublishedSweep, ARepairedRunWithTheOldStallIsRecognisedByItsOwnStep) {
   }
 }
 
+TEST(PublishedSweep, RepairedPipelinesReserveWhatTheirCollectivesHold) {
+  Cells four = sweep_row();
+  four["nodes_or_gpus"] = "16";
+  four["pp"] = "4";
+  Cells before = four, state_a = four, single = four;
+  before["after_pp_fix"] = "False";
+  state_a["ar_intranode"] = "455";
+  single["tp"] = "1";
+  single["dp"] = "4";
+  single["global_batch"] = "24";
+  const MeasuredTable table = read_rows(kSweep, {four, before, state_a, single, sweep_row()});
+  ASSERT_EQ(table.runs.size(), 5u);
+  EXPECT_EQ(table.runs[0].held_hidden_bytes, 56);
+  for (std::size_t i = 1; i < table.runs.size(); ++i) EXPECT_EQ(table.runs[i].held_hidden_bytes, 0) << i;
+}
+
 TEST(PublishedSweep, ClusterStateChoosesTheRuleSet) {
   Cells state_a = sweep_row();
   state_a["ar_intranode"] = "455";
@@ -190,8 +206,8 @@ TEST(PublishedSweep, TensorParallelRowsCarryWhatTheirClusterMeasured) {
   EXPECT_NEAR(table.runs[1].forward_floor.value(), 3.05e-3 + 4 * 15 * 0.275e-3, 1e-12);
   EXPECT_NEAR(table.runs[1].backward_floor.value(), 3.05e-3 + 6 * 15 * 0.275e-3, 1e-12);
   EXPECT_EQ(table.runs[1].layer_latency.value(), 0);
-  EXPECT_DOUBLE_EQ(table.runs[2].forward_floor.value(), 2.2e-3);
-  EXPECT_NEAR(table.runs[2].layer_latency.value(), 10 * 15 * 34e-6, 1e-12);
+  EXPECT_DOUBLE_EQ(table.runs[2].forward_floor.value(), 2.2e-3 * 1.04);  // as the four pairs of nodes
+  EXPECT_NEAR(table.runs[2].layer_latency.value(), 10 * 15 * 34e-6 * 1.04, 1e-12);
   EXPECT_EQ(table.runs[3].forward_floor.value(), 0);  // no messages within a layer
   EXPECT_EQ(table.runs[3].domain_rate.value(), 0);
   EXPECT_NEAR(table.runs[4].forward_floor.value(), (3.05e-3 + 4 * 7 * 0.215e-3) * 1.04, 1e-12);

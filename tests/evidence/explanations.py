@@ -54,9 +54,20 @@ EXPLAINED = [
      "the prediction, shorter ones and those with CP did not: full recompute or attention over keys beyond the cache would explain it."),
     (lambda s: s.table == "simumax_b200_measured" and s.run["tp"] == 8,
      "two steady iterations of a truncated model without overlap: collectives of tp 8 are a quarter of the step."),
+    (lambda s: s.table == "hf_ultrascale_bench_sweep" and s.run["pp"] == 2 and 1 < s.run["tp"] and s.run["dp"] < 64 and s.error < -0.2,
+     "the excess is one stall of the unrepaired pipeline for every micro-batch, but the step is less than twice its work, or has fewer "
+     "micro-batches than stages: too little to be recognised as stalled."),
+    (lambda s: s.table == "hf_ultrascale_bench_sweep" and s.run["verdict"] == "oom" and s.error < -0.3,
+     "memory ran out and the allocator gave its cache back and took it anew, layer by layer: 77 to 116 GiB would be reserved with what "
+     "the collectives' stream holds, 46 to 67 were. A layer took 0.1 to 0.3 s longer; what one retry takes three rows do not tell."),
+    (lambda s: s.table == "hf_ultrascale_bench_sweep" and s.run["tp"] >= 16,
+     "tensor parallelism over two to four of 64 nodes: large messages are up to twice as slow there as in jobs of two and four nodes "
+     "alone, other rows of the same job size are not."),
+    (lambda s: s.table == "hf_ultrascale_bench_sweep" and s.run["dp"] >= 32,
+     "gradients of 32 to 128 ranks in the slow state of the network: the latency of a bucket is taken from one measured collective of "
+     "256 MiB over all GPUs, and is half to twice that."),
     (lambda s: s.table == "hf_ultrascale_bench_sweep",
-     "a run after the repair that stalls all the same: where the sweep has the layout with another micro-batch, that one is mostly "
-     "5 to 50 times faster and predicted within 20 %. Nothing in the recipe foresees it."),
+     "hosts that wait for others, several ways: rows of the same layout with another micro-batch are within 15 %."),
 ]
 
 RING_MESSAGES = ("Its messages of 13 and 16 MB went at 24 to 26 GB/s, half of a NIC's 50: one channel of NCCL would explain it; "

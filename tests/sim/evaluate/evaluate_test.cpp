@@ -133,6 +133,21 @@ TEST(Evaluate, DocumentedStallAndLayerFloorAddToTheStep) {
   EXPECT_LT(result.rows[3].predicted, 8 * 2 * 6.0 + result.rows[0].predicted);
 }
 
+// Held blocks are reserved, not allocated: 40 bytes for each of 2,048 tokens and 2,048 hidden elements.
+TEST(Evaluate, HeldBlocksAreReservedAlone) {
+  MeasuredRun run = small_run();
+  run.measured = {{Metric::kReservedBytes, 1.0}, {Metric::kPeakBytes, 1.0}};
+  MeasuredRun holding = run;
+  holding.line = 3;
+  holding.held_hidden_bytes = 40;
+  MeasuredTable table;
+  table.runs = {run, holding};
+  const auto result = evaluate(table, RateSet::defaults());
+  ASSERT_EQ(result.rows.size(), 4u);
+  EXPECT_NEAR(result.rows[2].predicted - result.rows[0].predicted, 40.0 * 2048 * 2048, 1.0);
+  EXPECT_EQ(result.rows[3].predicted, result.rows[1].predicted);
+}
+
 // Ten collectives share a layer's latency. Once it is far longer than the products that some of them hide behind, every further
 // second of one shows ten times in a layer, and ten times at the ends: four gathers and scatters, three all-reduces twice round.
 TEST(Evaluate, LatencyOfTensorParallelismIsPaidByEveryCollective) {
