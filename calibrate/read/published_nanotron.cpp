@@ -90,12 +90,12 @@ void use_measured_network(const Row& row, MeasuredRun& run) {
   }
 }
 
-/// What a layer of a tensor-parallel rank takes at least, read off the rows of even line that compute least: the host's time per
-/// layer and micro-batch, half of it for forward. In state B on several nodes more of it, and 0.215 ms within a node or 0.275 ms
-/// between nodes for every ring step of ten collectives, four of them in forward (accuracy_notes 4 has the same with one
-/// latency). In state A ring steps between nodes take 34 us, at tp 16 as at tp 32, and have the products to hide behind. A group
-/// waits for its slowest node, by kSlowerNode slower with every doubling of their number; state B's ring steps between nodes were
-/// read off many nodes and do not grow.
+/// What a layer of a tensor-parallel rank takes at least, read off the rows that compute least (state A's figures and kSlowerNode
+/// off those of even line): the host's time per layer and micro-batch, half of it for forward. In state B on several nodes more
+/// of it, and 0.215 ms within a node or 0.275 ms between nodes for every ring step of ten collectives, four of them in forward
+/// (accuracy_notes 4 has the same with one latency). In state A ring steps between nodes take 34 us, at tp 16 as at tp 32, and
+/// have the products to hide behind. A group waits for its slowest node, by kSlowerNode slower with every doubling of their
+/// number; state B's ring steps between nodes were read off many nodes and do not grow.
 void use_measured_floors(bool state_a, MeasuredRun& run) {
   const std::int32_t tp = run.scenario.base.tp;
   if (tp <= 1) return;
