@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include "calibrate/fit/fit_collectives.h"
+
 namespace cpfit {
 
 namespace {
@@ -13,14 +15,9 @@ namespace {
 using Rows = std::vector<const KernelMeasurement*>;
 
 // Below these a group says too little for a curve of its own; another GPU's stands in.
-constexpr std::size_t kFewestGemms = 8, kFewestAttentions = 4, kFewestStreams = 5, kFewestSizes = 6;
+constexpr std::size_t kFewestGemms = 8, kFewestAttentions = 4, kFewestStreams = 5;
 // One's own run of a probe varies nothing but the size: start-up and rate need two.
 constexpr std::size_t kFewestOwnStreams = 2;
-
-const Gpu* gpu_named(std::span<const Gpu> gpus, const std::string& name) {
-  const auto found = std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.name == name; });
-  return found == gpus.end() ? nullptr : &*found;
-}
 
 /// Groups by key, and within a key keeps the table with most rows: sources are never mixed in one curve, their software and
 /// clocks differ.
@@ -44,19 +41,6 @@ class Groups {
 using GemmKey = std::tuple<std::string, MathKind>;
 using AttentionKey = std::tuple<std::string, AttentionLibrary, MathKind>;
 using MemoryKey = std::tuple<std::string, std::string, AttentionPass>;
-using CollectiveKey = std::tuple<std::string, CollectiveKind, CollectiveForm, std::int64_t>;
-
-/// Bus rate of a node's NICs where the published inter-node tables ran, bytes/s; 0 for clusters we cannot place. The Hugging
-/// Face rows come from a shared cluster and spread by ten times: scored, not fitted.
-double fabric_rate(const std::string& software) {
-  if (software.find("EFA 3200") != std::string::npos || software.find("EFA v4") != std::string::npos) return 400e9;
-  if (software.find("OCI BM.GPU.H100.8") != std::string::npos) return 400e9;
-  return 0.0;
-}
-
-// Trees let two nodes exceed what a ring gets from the NICs (1.2 times measured). The same curve serves rings of one GPU per
-// node, which cannot, so the surplus is not granted.
-constexpr double kLargestFabricShare = 0.97;
 
 /// SimuMax times attention operators with their host launch: four heads take as long as eight. Scored, not fitted.
 bool is_isolated(const KernelTable& table) { return table.source.find("SimuMax") == std::string::npos; }
@@ -165,102 +149,6 @@ void fit_memories(const std::vector<KernelTable>& tables, std::span<const Gpu> g
   std::sort(report.tables.memory.begin(), report.tables.memory.end(), [](const MemoryRow& a, const MemoryRow& b) {
     return std::tie(a.gpu, a.kernels, a.pass) < std::tie(b.gpu, b.kernels, b.pass);
   });
-}
-
-/// Points of one curve by the version of the library that ran them: where NCCL changes protocol and algorithm moves from one
-/// version to the next, so versions are never mixed in one curve.
-using CollectiveGroups = std::map<CollectiveKey, std::map<std::string, std::vector<CollectivePoint>>>;
-
-/// Does the switch of this link add (NVLink SHARP, from the third NVSwitch on)? It adds floating-point numbers only: sums of
-/// 8-bit integers go another way, up to 1.3 times as long, and have a curve of their own.
-bool sums_in_switch(const std::string& link) { return link == "nvlink4" || link == "nvlink5"; }
-
-/// A collective of one person's own run: on the link that the tool names, else the scale-up link, or the NICs between nodes.
-void add_own_run(const KernelTable& table, const KernelMeasurement& row, const CollectiveMeasurement& c, const Gpu& gpu,
-                 CollectiveGroups& groups, std::map<std::string, std::string>& sources, FitReport& report) {
-  std::string link = c.link;
-  double raw = 0;
-  if (gpu.generation == "host") {
-    raw = gpu.scale_up.value();  // of each link the best rate measured: fit_imported sets it
-  } else if (c.nodes > 1) {
-    link = "nic";
-    raw = table.network_rate * c.node_share;
-  } else if (link.empty() || link == gpu.scale_up_link || link == "nvlink") {
-    link = gpu.scale_up_link;
-    raw = gpu.scale_up.value();
-  }
-  if (link.empty() || raw <= 0) {
-    const std::string what =
-        c.nodes > 1
-            ? "collectives over " + std::to_string(c.nodes) + " nodes: the rate of a node's NICs is not known (--network-rate)"
-            : "collectives over '" + (link.empty() ? "a GPU without scale-up link" : link) + "': no raw rate to fit shares of";
-    if (std::find(report.left_out.begin(), report.left_out.end(), what) == report.left_out.end()) report.left_out.push_back(what);
-    return;
-  }
-  groups[{link, c.kind, c.form(), c.ranks}][c.software].push_back({c.bytes.value(), row.time.value(), raw, row.spread});
-  sources[link] = table.source;
-}
-
-void fit_collectives(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus, FitReport& report) {
-  // One curve per link class, not per GPU: H100 and H200 share NVLink 4 and measure alike.
-  CollectiveGroups groups;
-  std::map<std::string, std::string> sources;
-  for (const KernelTable& table : tables) {
-    const bool within_node = table.own_run || table.source.find("aiconfigurator") != std::string::npos;
-    for (const KernelMeasurement& row : table.rows) {
-      const auto* c = std::get_if<CollectiveMeasurement>(&row.what);
-      const Gpu* gpu = gpu_named(gpus, row.gpu);
-      if (c == nullptr || gpu == nullptr) continue;
-      if (table.own_run) {
-        add_own_run(table, row, *c, *gpu, groups, sources, report);
-        continue;
-      }
-      if (within_node && c->nodes == 1 && gpu->scale_up.value() > 0) {
-        const std::string& link = gpu->scale_up_link;
-        const CollectiveForm form = c->int8_sums && sums_in_switch(link) ? CollectiveForm::kInt8Sums : CollectiveForm::kUsual;
-        groups[{link, c->kind, form, c->ranks}][c->software].push_back(
-            {c->bytes.value(), row.time.value(), gpu->scale_up.value()});
-        // Between two GPUs an all-to-all is one message each way: the neighbour hop of a ring.
-        if (c->kind == CollectiveKind::kAllToAll && c->ranks == 2) {
-          groups[{link, CollectiveKind::kSendRecv, CollectiveForm::kUsual, 2}][c->software].push_back(
-              {c->bytes.value() / 2, row.time.value(), gpu->scale_up.value()});
-        }
-        sources[gpu->scale_up_link] = table.source;
-      } else if (!within_node && c->nodes > 1 && fabric_rate(c->software) > 0 && c->bytes.value() >= 1024) {
-        // Of these sources `software` is the fabric: few points each, one curve of both, which agree within 4 % at equal sizes.
-        groups[{"nic", c->kind, CollectiveForm::kUsual, c->ranks}][""].push_back(
-            {c->bytes.value(), row.time.value(), fabric_rate(c->software)});
-        sources["nic"] = table.source + ": AWS EFA, OCI RoCE, node NICs 400 GB/s";
-      }
-    }
-  }
-  for (const auto& [key, versions] : groups) {
-    const auto& [link, kind, form, ranks] = key;
-    const auto most = std::max_element(versions.begin(), versions.end(),
-                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-    const std::vector<CollectivePoint>& points = most->second;
-    const std::string label = "collective " + link + " " + std::string(name_of(kind)) + " " + std::to_string(ranks) + " ranks" +
-                              (form == CollectiveForm::kUsual ? std::string() : ", " + std::string(name_of(form)));
-    for (const auto& [version, others] : versions) {
-      if (version != most->first)
-        report.left_out.push_back(label + ", NCCL " + version + ": " + std::to_string(others.size()) +
-                                  " points, beside the curve of NCCL " + most->first);
-    }
-    std::vector<double> sizes;
-    for (const CollectivePoint& point : points) sizes.push_back(point.bytes);
-    std::sort(sizes.begin(), sizes.end());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-    if (sizes.size() < kFewestSizes) {
-      report.left_out.push_back(label + ": " + std::to_string(sizes.size()) + " sizes");
-      continue;
-    }
-    CollectiveRow row{
-        link, kind,
-        link == "nic" ? fit_collective(points, kind, ranks, kLargestFabricShare) : fit_collective(points, kind, ranks)};
-    row.form = form;
-    row.curve.quality.source = sources[link] + (most->first.empty() ? "" : ", NCCL " + most->first);
-    report.tables.collective.push_back(row);
-  }
 }
 
 }  // namespace

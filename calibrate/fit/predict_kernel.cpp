@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "calibrate/fit/fit_rates.h"
+#include "calibrate/fit/fit_collectives.h"
 #include "model/rates/rate_tables.h"
 
 namespace cpfit {
@@ -32,7 +32,8 @@ struct Predict {
   std::optional<Rated> operator()(const CollectiveMeasurement& c) const {
     if (c.nodes > 1 || gpu.scale_up.value() <= 0)
       return std::nullopt;  // the fabric is not in the row: the caller's topology knows it
-    return collective_time(rates, c.kind, LinkClass::kNvlink, gpu.scale_up, Seconds(0), c.ranks, c.bytes, c.form());
+    return collective_time(rates, c.kind, LinkClass::kNvlink, BytesPerSecond(lone_group_rate(gpu, c.ranks)), Seconds(0), c.ranks,
+                           c.bytes, c.form());
   }
 };
 

@@ -112,6 +112,7 @@ std::string collective(const CollectiveRow& row) {
 std::string link(const LinkRow& row) {
   return fmt::format("[[link]]\nlink = {}\nalpha_us = {:.4g}\nshare = {:.4g}\nhalf_bytes = {:.6g}\n", quoted(row.link),
                      row.curve.alpha * 1e6, row.curve.share, row.curve.half_bytes) +
+         (row.curve.peer_rate > 0 ? fmt::format("peer_gb_per_s = {:.4g}\n", row.curve.peer_rate / 1e9) : std::string()) +
          quality(row.curve.quality);
 }
 

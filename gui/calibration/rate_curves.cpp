@@ -299,7 +299,7 @@ RateCurve link_picture(const LinkRow& row) {
   constexpr double kSmallest = 1024.0, kLargest = 1024.0 * 1024.0 * 1024.0;
   for (const double bytes : logarithmic(kSmallest, kLargest, false)) {
     curve.x.push_back(bytes);
-    curve.y.push_back(bytes / 1e9 / (row.curve.alpha + (bytes + row.curve.half_bytes) / (row.curve.share * rate)));
+    curve.y.push_back(bytes / 1e9 / (row.curve.alpha + (bytes + row.curve.half_bytes) / message_rate(row.curve, rate)));
   }
   return curve;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/cluster/mesh_rings.h"
 #include "model/quantity/index.h"
 
 namespace cpfit {
@@ -130,6 +131,8 @@ double scale_up_rate(const Topology& topology, std::span<const std::int64_t> mem
   std::vector<bool> reached(members.size(), false);
   reached[0] = true;
   double slowest = kNoRateLimit;
+  std::vector<double> mesh(members.size() * members.size(), 0.0);  // of links from GPU to GPU
+  bool switched = false;
   for (std::size_t head = 0; head < members.size(); ++head) {
     if (head >= joined.size()) return 0.0;
     const std::size_t a = joined[head];
@@ -146,6 +149,8 @@ double scale_up_rate(const Topology& topology, std::span<const std::int64_t> mem
       double width = kNoRateLimit;
       for (const std::int32_t index : route) width = std::min(width, topology.links()[at(index)].capacity.value());
       out[route.front()] = std::max(out[route.front()], width);
+      switched = switched || route.size() > 1;
+      mesh[a * members.size() + b] = width;
       if (!reached[b]) {
         reached[b] = true;
         joined.push_back(b);
@@ -155,7 +160,8 @@ double scale_up_rate(const Topology& topology, std::span<const std::int64_t> mem
     for (const auto& [link, width] : out) sum += width;
     slowest = std::min(slowest, sum);
   }
-  return slowest;
+  if (switched || members.size() < 3 || members.size() > kMostMeshMembers) return slowest;
+  return std::min(slowest, mesh_ring_rate(mesh, members.size()));
 }
 
 }  // namespace cpfit

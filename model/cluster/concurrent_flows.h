@@ -69,8 +69,8 @@ struct RingJudgement {
 /// Worst hops over all flows: slower first, of equals the longer latency, then the earlier flow. `domain`: GPUs of one domain.
 [[nodiscard]] RingJudgement judge_rings(const ConcurrentFlows& flows, std::int64_t domain);
 
-/// Rate per member inside a domain over scale-up links to the other members (or to the plane they share); 0 when these links do
-/// not join the members (GPU indices).
+/// Rate per member inside a domain over scale-up links to the other members (or to the plane they share), of a mesh what its
+/// rings move; 0 when these links do not join the members (GPU indices), or no ring closes over them.
 [[nodiscard]] double scale_up_rate(const Topology& topology, std::span<const std::int64_t> members);
 
 }  // namespace cpfit

@@ -39,6 +39,7 @@ struct GroupNetwork {
   BytesPerSecond alltoall_rate;               // per member, injection: mixes scale-up and NIC share by destination
   Seconds all_reduce_latency, round_latency;  // measured in a job, beyond the rates: of an all-reduce; of a gather or scatter
   LinkClass collective_link = LinkClass::kNvlink;
+  bool measured = false;           // the rates are a job's own: whatever NCCL made of the network is in them
   std::int32_t rings_leaving = 0;  // ring hops that leave the busiest domain at the same time, over all groups
 };
 

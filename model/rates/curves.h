@@ -117,13 +117,20 @@ struct CollectiveCurve {
   FitQuality quality;
 };
 
-/// One message over a link class: t = alpha + (bytes + half_bytes) / (share rate).
+/// One message over a link class: t = alpha + (bytes + half_bytes) / min(share rate, peer_rate).
 struct LinkCurve {
   double alpha = 0;       // s, software and protocol; the wire's latency is added by the caller
   double share = 0.85;    // attainable share of the raw rate
   double half_bytes = 0;  // message size at which half of that share is reached, beyond alpha
+  double peer_rate = 0;   // bytes/s that the channels of one peer carry, whatever the link; 0: the link fills
   FitQuality quality;
 };
+
+/// Bytes/s of a message between two peers that have `rate` of the link to themselves.
+[[nodiscard]] constexpr double message_rate(const LinkCurve& curve, double rate) {
+  const double shared = curve.share * rate;
+  return curve.peer_rate > 0 && curve.peer_rate < shared ? curve.peer_rate : shared;
+}
 
 /// What a curve needs to know of the device.
 struct DevicePeaks {

@@ -203,6 +203,14 @@ RankLadder ladder_of(const RateTables& tables, const std::string& wanted, Collec
   return ladder;
 }
 
+/// NCCL's chunk of a message between nodes is 128 KiB, on a Grace host with Blackwell GPUs twice that, for its four GPUs
+/// (computeBuffSizes in src/init.cc); as many are on their way, so that a channel carries twice the bytes. A host link beyond any
+/// PCIe is NVLink-C2C, to a Grace.
+double chunk_of_messages(const Gpu& gpu) {
+  constexpr double kPciExpress6 = 121e9;  // x16
+  return gpu.pcie.value() > kPciExpress6 && generation_rank(gpu.generation) >= generation_rank("blackwell") ? 2.0 : 1.0;
+}
+
 void choose_links(GpuRates& rates, const RateTables& tables, const Gpu& gpu) {
   for (std::size_t index = 0; index < kLinkClasses; ++index) {
     const std::string wanted = link_name(gpu, static_cast<LinkClass>(index));
@@ -212,6 +220,7 @@ void choose_links(GpuRates& rates, const RateTables& tables, const Gpu& gpu) {
       const float fitted = relative_sigma(row.curve.quality);
       rates.link[index] = {row.curve, 0, known == wanted ? fitted : std::hypot(fitted, kOtherGenerationSigma),
                            known == wanted ? row.curve.quality.evidence : Evidence::kAssumed};
+      rates.link[index].curve.peer_rate *= chunk_of_messages(gpu);
     }
     for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
       const auto named = static_cast<CollectiveKind>(kind);

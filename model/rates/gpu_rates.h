@@ -25,7 +25,7 @@ struct Chosen {
 
 /// The curves of one collective over one link class by number of ranks, ascending.
 struct RankLadder {
-  std::array<CollectiveCurve, 6> curves{};
+  std::array<CollectiveCurve, 8> curves{};
   std::int32_t count = 0;
   Evidence evidence = Evidence::kAssumed;
   bool own_latency = true;  // the measured time contains the fabric's latency
@@ -63,6 +63,9 @@ struct GpuRates {
 /// Picks every curve for one GPU. Rule for a missing one: same library and math on the nearest generation, its shares of
 /// peak kept, marked assumed, with the uncertainty of the transfer added (10 % inside a generation, 25 % across).
 [[nodiscard]] GpuRates assemble_gpu_rates(const RateTables& tables, const Gpu& gpu);
+
+/// What a link of `rate` carries of large messages, of as many peers as fill it.
+[[nodiscard]] BytesPerSecond attained_by_messages(const GpuRates& rates, LinkClass link, BytesPerSecond rate);
 
 /// Generations in the order of their release; distance between two of them decides who may stand in for whom.
 [[nodiscard]] int generation_rank(std::string_view generation);

@@ -159,8 +159,16 @@ Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, S
   }
   const Chosen<LinkCurve>& chosen = rates.link[index];
   const double seconds =
-      chosen.curve.alpha + latency.value() + (bytes.value() + chosen.curve.half_bytes) / (chosen.curve.share * rate.value());
+      chosen.curve.alpha + latency.value() + (bytes.value() + chosen.curve.half_bytes) / message_rate(chosen.curve, rate.value());
   return rated(seconds, chosen.sigma, kInside, chosen.evidence);
+}
+
+BytesPerSecond attained_by_messages(const GpuRates& rates, LinkClass link, BytesPerSecond rate) {
+  const auto index = static_cast<std::size_t>(link);
+  const RankLadder& measured = rates.collective[index][static_cast<std::size_t>(CollectiveKind::kSendRecv)];
+  if (measured.count == 0) return rate * rates.link[index].curve.share;
+  const CollectiveCurve& curve = measured.curves[0];
+  return rate * curve.pieces[static_cast<std::size_t>(curve.piece_count) - 1].bus_share;
 }
 
 Rated collective_time(const GpuRates& rates, CollectiveKind kind, LinkClass link, BytesPerSecond rate, Seconds latency,

@@ -196,6 +196,7 @@ LinkRow read_link(const Row& row) {
   link.curve.alpha = row.microseconds("alpha_us");
   link.curve.share = row.number("share");
   link.curve.half_bytes = row.number("half_bytes");
+  link.curve.peer_rate = row.number_or("peer_gb_per_s", 0.0) * 1e9;
   link.curve.quality = row.quality();
   return link;
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/cluster/member_network.h"
 #include "model/rates/curves.h"
 #include "model/rates/dense_peak.h"
+#include "model/rates/group_rate.h"
 #include "sim/evaluate/eager_host.h"
 #include "sim/screen/attention_cost.h"
 #include "sim/screen/composition.h"
@@ -47,18 +49,28 @@ double gemm_flops(const MeasuredKernel& kernel) {
   return flops;
 }
 
+/// The network of a benchmark's group: it runs alone, over the first GPUs.
+GroupNetwork network_of(const MeasuredKernel& kernel, Predictor& predictor) {
+  const GroupShape shape = kernel.members;
+  if (shape.size * shape.stride < kernel.cluster.gpus()) {
+    std::vector<std::int64_t> group;
+    for (std::int64_t i = 0; i < shape.size; ++i) group.push_back(i * shape.stride);
+    return price_members(kernel.cluster, {{group}}, kernel.collective == CollectiveKind::kAllToAll);
+  }
+  NetworkView& view = predictor.network(kernel.cluster);
+  view.prepare(shape);
+  return view.at(shape);
+}
+
 std::variant<Predicted, Unpredictable> predict_collective(const MeasuredKernel& kernel, Predictor& predictor) {
   const GpuRates& rates = predictor.rates().of(kernel.cluster.gpu);
-  NetworkView& view = predictor.network(kernel.cluster);
-  view.prepare(kernel.members);
-  const GroupNetwork& network = view.at(kernel.members);
+  const GroupNetwork network = network_of(kernel, predictor);
   Total total;
   if (kernel.collective == CollectiveKind::kSendRecv) {
     total.add(message_time(rates, network.ring.slowest, network.ring.rate, network.ring.latency, kernel.bytes));
   } else {
-    const BytesPerSecond rate = kernel.collective == CollectiveKind::kAllToAll ? network.alltoall_rate : network.collective_rate;
-    total.add(collective_time(rates, kernel.collective, network.collective_link, rate, network.ring.latency, kernel.members.size,
-                              kernel.bytes, kernel.form));
+    total.add(collective_time(rates, kernel.collective, network.collective_link, bus_rate(rates, network, kernel.collective),
+                              network.ring.latency, kernel.members.size, kernel.bytes, kernel.form));
   }
   return total.with_interval();
 }

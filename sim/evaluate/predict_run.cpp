@@ -46,6 +46,7 @@ void use_measured_bus_rate(const MeasuredRun& run, const GpuRates& rates, const 
   const double attained = wire / time.value();
   const double rails = static_cast<double>(group.members_per_domain) / run.scenario.cluster.scale_up_domain;
   group.collective_rate *= run.bus_rate.value() * rails / attained;
+  group.measured = true;
   const double borders = static_cast<double>(shape.size) / group.members_per_domain;
   group.all_reduce_latency = run.border_latency_all_reduce * borders;
   group.round_latency = run.border_latency * borders;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "model/quantity/index.h"
+#include "model/rates/group_rate.h"
 #include "model/recipe/rank_grid.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/traffic/cp_traffic.h"
@@ -102,9 +103,8 @@ class Pricing {
 
   [[nodiscard]] Seconds collective(const GroupNetwork& group, CollectiveKind kind, Bytes bytes) const {
     if (bytes.value() <= 0.0 || group.shape.size <= 1) return {};
-    const BytesPerSecond rate = kind == CollectiveKind::kAllToAll ? group.alltoall_rate : group.collective_rate;
-    return collective_time(context_.rates, kind, group.collective_link, rate, group.ring.latency, group.shape.size, bytes,
-                           form_of_stride(group.shape.stride))
+    return collective_time(context_.rates, kind, group.collective_link, bus_rate(context_.rates, group, kind), group.ring.latency,
+                           group.shape.size, bytes, form_of_stride(group.shape.stride))
         .time;
   }
 

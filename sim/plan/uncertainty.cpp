@@ -177,6 +177,7 @@ class Attribution {
       add(std::move(surface), [index](GpuRates& rates, double factor) {
         rates.link[index].curve.alpha *= factor;
         rates.link[index].curve.share /= factor;
+        rates.link[index].curve.peer_rate /= factor;
       });
       UncertainSurface overlap;
       overlap.surface = "slowdown of kernels beside messages over " + std::string(link_text(link));

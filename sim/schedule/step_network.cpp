@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "model/rates/group_rate.h"
 #include "sim/screen/layer_cost.h"
 
 namespace cpfit::schedule {
@@ -54,10 +55,7 @@ StepNetwork::StepNetwork(const ScreenContext& context, const Recipe& recipe, con
 double StepNetwork::attainable(const Link& link) const {
   // Inside a host bridge and between sockets nothing was fitted: the raw capacity stands.
   if (link.link_class == LinkClass::kLocal || link.link_class == LinkClass::kSocket) return per_picosecond(link.capacity);
-  const Bytes small(1e9), large(2e9);  // far beyond any curve's half size: the slope is the attained rate
-  const Seconds slope = message_time(context_.rates, link.link_class, link.capacity, Seconds(), large).time -
-                        message_time(context_.rates, link.link_class, link.capacity, Seconds(), small).time;
-  return per_picosecond((large - small) / slope);
+  return per_picosecond(attained_by_messages(context_.rates, link.link_class, link.capacity));
 }
 
 engine::ResourceId StepNetwork::resource_of(std::int32_t link) {
@@ -164,7 +162,7 @@ Transfer StepNetwork::new_collective(CollectiveKind kind, GroupShape shape, std:
   Transfer transfer;
   const GroupNetwork& group = context_.network.at(shape);
   const bool exchange = kind == CollectiveKind::kAllToAll;
-  const BytesPerSecond rate = exchange ? group.alltoall_rate : group.collective_rate;
+  const BytesPerSecond rate = bus_rate(context_.rates, group, kind);
   const auto time = [&](Bytes size) {
     return collective_time(context_.rates, kind, group.collective_link, rate, group.ring.latency, ranks, size,
                            form_of_stride(shape.stride))
@@ -186,7 +184,8 @@ Transfer StepNetwork::new_collective(CollectiveKind kind, GroupShape shape, std:
   const std::int64_t domain = std::max(context_.cluster.scale_up_domain, context_.cluster.gpus_per_node);
   const std::int64_t block = shape.stride * shape.size;
   const double k = group.members_per_domain;
-  const double crossing = exchange ? (size - k) / (size - 1.0) : 1.0 / k;
+  const double gain = crosses_two_domains(group, kind) ? two_domain_gain(size) : 1.0;
+  const double crossing = exchange ? (size - k) / (size - 1.0) : 1.0 / (k * gain);
   Weights weights;
   std::vector<std::tuple<std::int64_t, std::int64_t, double>> flows;
   for (const std::int32_t member : members) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "model/rates/group_rate.h"
 #include "sim/screen/ring_time.h"
 
 namespace cpfit::operators {
@@ -33,7 +34,7 @@ double hop_seconds(const ScreenContext& context, const HopNetwork& hop, Bytes by
 double collective_seconds(const ScreenContext& context, const GroupNetwork& group, CollectiveKind kind, std::int32_t ranks,
                           Bytes bytes) {
   if (bytes.value() <= 0.0 || ranks <= 1) return 0.0;
-  const BytesPerSecond rate = kind == CollectiveKind::kAllToAll ? group.alltoall_rate : group.collective_rate;
+  const BytesPerSecond rate = bus_rate(context.rates, group, kind);
   const CollectiveForm form = form_of_stride(group.shape.stride);
   return collective_time(context.rates, kind, group.collective_link, rate, group.ring.latency, ranks, bytes, form).time.value();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/rates/dense_peak.h"
+#include "model/rates/group_rate.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/transformer/flops.h"
 #include "model/transformer/parameters.h"
@@ -192,8 +193,8 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
   const double gathers = recipe.overlap_param_gather ? buckets : recipe.vpp;
   const auto time_over = [&](const GroupNetwork& group, std::int64_t ranks, CollectiveKind kind, Bytes bytes, double calls) {
     if (bytes.value() <= 0.0 || ranks <= 1) return 0.0;
-    const Rated rated = collective_time(context.rates, kind, group.collective_link, group.collective_rate, group.ring.latency,
-                                        ranks, bytes / calls, form_of_stride(group.shape.stride));
+    const Rated rated = collective_time(context.rates, kind, group.collective_link, bus_rate(context.rates, group, kind),
+                                        group.ring.latency, ranks, bytes / calls, form_of_stride(group.shape.stride));
     sigma = std::max<double>(sigma, rated.relative_sigma);
     const Seconds latency = kind == CollectiveKind::kAllReduce ? group.all_reduce_latency : group.round_latency;
     return (rated.time + latency).value() * calls;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/rates/group_rate.h"
 #include "model/recipe/data_ranks.h"
 #include "model/traffic/collective_traffic.h"
 #include "model/transformer/parameters.h"
@@ -89,8 +90,8 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, const
   const TpTraffic traffic = tp_traffic(context.model, context.training, recipe);
   const GroupNetwork& net = context.network.at(group_shapes(recipe).tp);
   const auto time = [&](CollectiveKind kind, Bytes bytes) {
-    const Rated rated =
-        collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, recipe.tp, bytes);
+    const Rated rated = collective_time(context.rates, kind, net.collective_link, bus_rate(context.rates, net, kind),
+                                        net.ring.latency, recipe.tp, bytes);
     exposed.sigma = std::max<double>(exposed.sigma, rated.relative_sigma);
     return (rated.time + measured_latency(net, kind)).value();
   };
@@ -181,7 +182,8 @@ void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShap
   const TpTraffic traffic = tp_traffic(context.model, context.training, recipe);
   const GroupNetwork& net = context.network.at(group_shapes(recipe).tp);
   const auto time = [&](CollectiveKind kind, Bytes bytes) {
-    return collective_time(context.rates, kind, net.collective_link, net.collective_rate, net.ring.latency, recipe.tp, bytes)
+    return collective_time(context.rates, kind, net.collective_link, bus_rate(context.rates, net, kind), net.ring.latency,
+                           recipe.tp, bytes)
                .time +
            measured_latency(net, kind);
   };

@@ -1,6 +1,8 @@
 // Groups listed GPU by GPU are priced as groups at a stride are, and what a stride cannot say is derived by hand.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "model/cluster/host_copies.h"
 #include "model/cluster/member_network.h"
 
@@ -78,6 +80,26 @@ TEST(HostCopies, GpusOfOneSwitchShareItsWayUp) {
   EXPECT_DOUBLE_EQ(host_copies(hgx, 16).rate.value(), 15.5e9);
   EXPECT_EQ(host_copies(hgx, 16).slowest, LinkClass::kPcie);
   EXPECT_NEAR(host_copies(hgx, 8).latency.value(), 2 * 250e-9, 1e-12);  // GPU, switch, CPU
+}
+
+// A DGX-1 whose first GPUs communicate alone. Rings, each both ways over one lane of 25 GB/s of every link: two GPUs share one
+// lane; 0-1-2; 0-1-2-3 and 0-2-1-3; GPU 4 is joined to 0 alone of the first five; 4 and 5 to each other and to one more each of
+// the first six, so that their lane closes one ring; 4 has four lanes and 6 too of the first seven; three rings over all eight.
+// That many lanes were measured: all-reduces of 1 GB at 22.6, 45, 85, 37, 46, 87 and 134 GB/s (vTrain).
+TEST(MemberNetwork, RingsOfACubeMeshAreWhatItsLanesClose) {
+  const Cluster cluster = build_cluster("dgx1-v100", 1).value();
+  const auto rate = [&](std::int64_t gpus) {
+    std::vector<std::int64_t> group(static_cast<std::size_t>(gpus));
+    std::iota(group.begin(), group.end(), 0);
+    return price_members(cluster, {{group}}, false).collective_rate.value() / 1e9;
+  };
+  EXPECT_DOUBLE_EQ(rate(2), 25);
+  EXPECT_DOUBLE_EQ(rate(3), 2 * 25);
+  EXPECT_DOUBLE_EQ(rate(4), 4 * 25);
+  EXPECT_LT(rate(5), 2 * 25);  // over a relay: no ring
+  EXPECT_DOUBLE_EQ(rate(6), 2 * 25);
+  EXPECT_DOUBLE_EQ(rate(7), 4 * 25);
+  EXPECT_DOUBLE_EQ(rate(8), 6 * 25);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "model/cluster/gpu.h"
 #include "model/rates/curves.h"
 #include "model/rates/gpu_rates.h"
+#include "model/rates/group_rate.h"
 #include "model/rates/overlay.h"
 #include "model/rates/rate_tables.h"
 
@@ -223,9 +224,58 @@ TEST(Rates, MessagesPayTheNetworksLatency) {
     return message_time(gpu, LinkClass::kNic, gb_per_s(50), Seconds(latency), Bytes(bytes)).time.value();
   };
   EXPECT_NEAR(time(5e-6, 1e6) - time(0, 1e6), 5e-6, 1e-12);
-  EXPECT_NEAR(64e6 / time(0, 64e6) / 50e9, 0.95, 0.03);
   EXPECT_GT(overlap_slowdown(gpu, LinkClass::kNvlink), overlap_slowdown(gpu, LinkClass::kNic));
   EXPECT_GT(launch_cost(gpu, false), launch_cost(gpu, true));
+}
+
+// Two channels of 14 GB/s serve a peer: a NIC of 200 Gb/s is filled, one of 400 Gb/s is not. On a Grace host chunks of messages
+// are twice as long.
+TEST(Rates, OnePeerDoesNotFillAFastNic) {
+  const RateSet rates = RateSet::defaults();
+  const auto attained = [&](const Gpu& gpu, double nic) {
+    const auto time = [&](double bytes) {
+      return message_time(rates.of(gpu), LinkClass::kNic, gb_per_s(nic), Seconds(0), Bytes(bytes)).time.value();
+    };
+    return 1e9 / (time(2e9) - time(1e9)) / 1e9;
+  };
+  EXPECT_NEAR(attained(h100(), 25), 0.95 * 25, 1e-6);
+  EXPECT_NEAR(attained(h100(), 50), 2 * 14, 1e-6);
+  Gpu grace = h100();
+  grace.generation = "blackwell";
+  grace.pcie = gb_per_s(450);  // NVLink-C2C
+  EXPECT_NEAR(attained(grace, 50), 0.95 * 50, 1e-6);
+  EXPECT_NEAR(attained(grace, 100), 4 * 14, 1e-6);
+  // Several peers together fill the link.
+  EXPECT_NEAR(attained_by_messages(rates.of(h100()), LinkClass::kNic, gb_per_s(50)).value() / 1e9, 0.95 * 50, 1e-6);
+}
+
+// Trees of two domains pass a buffer S once each way where a flat ring of 16 passes 2 x 15/16 S, as far as the GPUs inside keep
+// up.
+TEST(Rates, AllReduceOverTwoDomainsPassesTheNicsOnce) {
+  const RateSet rates = RateSet::defaults();
+  GroupNetwork group;
+  group.shape = {1, 16};
+  group.members_per_domain = 8;
+  group.domains = 2;
+  group.collective_link = LinkClass::kNic;
+  group.collective_rate = gb_per_s(50);  // 4 NICs of 100 Gb/s
+  group.inner_hop.rate = gb_per_s(450);
+  group.inner_hop.slowest = LinkClass::kNvlink;
+  const GpuRates& gpu = rates.of(h100());
+  EXPECT_NEAR(bus_rate(gpu, group, CollectiveKind::kAllReduce).value() / 1e9, 50 * 2 * 15.0 / 16, 1e-9);
+  EXPECT_EQ(bus_rate(gpu, group, CollectiveKind::kAllGather), group.collective_rate);
+  // NICs of 3.2 Tb/s: eight GPUs reduce S at the bus rate they attain, 2 x 7/8 S on their links.
+  group.collective_rate = gb_per_s(400);
+  const double inside = attained_inside(gpu, LinkClass::kNvlink, gb_per_s(450), 8).value();
+  EXPECT_NEAR(bus_rate(gpu, group, CollectiveKind::kAllReduce).value(), inside * (15.0 / 16) / (7.0 / 8), 1.0);
+  EXPECT_LT(inside, 500e9);
+  // Three domains, one member a domain, a rate that a job measured: the ring's.
+  for (const auto change : {+[](GroupNetwork& g) { g.domains = 3; }, +[](GroupNetwork& g) { g.members_per_domain = 1; },
+                            +[](GroupNetwork& g) { g.measured = true; }}) {
+    GroupNetwork other = group;
+    change(other);
+    EXPECT_EQ(bus_rate(gpu, other, CollectiveKind::kAllReduce), group.collective_rate);
+  }
 }
 
 // A kernel alone reaches the power limit as it lasts: half of the loss when it is busy for as long as `sustained`. In a training
