@@ -47,9 +47,7 @@ class Engine {
     for (const SlotId slot : program_.first_of_lane) {
       if (slot != kNone && waits_[at(slot)] == 0) ready(slot);
     }
-    for (std::size_t a = 0; a < program_.activities.size(); ++a) {
-      if (activities_[a].slots == 0) start(static_cast<ActivityId>(a));
-    }
+    for (const ActivityId activity : s_.without_lane) start(activity);
     settle();
   }
 
@@ -319,7 +317,10 @@ State::State(const Program& p) : program(p), share(p.resources, p.uses, p.patter
   waits.resize(p.slots.size());
   for (std::size_t s = 0; s < p.slots.size(); ++s) waits[s] = p.slots[s].waits;
   live.resize(p.activities.size());
-  for (std::size_t a = 0; a < live.size(); ++a) live[a].unposted = p.activities[a].slots;
+  for (std::size_t a = 0; a < live.size(); ++a) {
+    live[a].unposted = p.activities[a].slots;
+    if (p.activities[a].slots == 0) without_lane.push_back(static_cast<ActivityId>(a));
+  }
 }
 
 Picoseconds State::launch_time(const Slot& slot) const {

@@ -59,11 +59,12 @@ struct State {
   Picoseconds shift = 0;
   std::int64_t ended = 0;
 
-  std::vector<std::int32_t> waits;  // (slots) ends still to come
-  std::vector<Live> live;           // (activities)
-  std::vector<Flowing> flowing;     // (flow ids)
-  std::vector<FlowId> begun;        // flows that began at this instant
-  std::vector<Picoseconds> read;    // (ranks) when the host has read its last result, as times in the Run; empty before the first
+  std::vector<std::int32_t> waits;       // (slots) ends still to come
+  std::vector<Live> live;                // (activities)
+  std::vector<Flowing> flowing;          // (flow ids)
+  std::vector<ActivityId> without_lane;  // begin at once
+  std::vector<FlowId> begun;             // flows that began at this instant
+  std::vector<Picoseconds> read;  // (ranks) when the host has read its last result, as times in the Run; empty before the first
 
   // Only while a section is to be folded.
   bool folding = false;

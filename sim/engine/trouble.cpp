@@ -64,6 +64,9 @@ Problems without_rate(const Program& program) {
       if (use.weight > 0.0 && !(program.resources[at(use.resource)].capacity > 0.0)) dead[p] = use.resource;
     }
   }
+  const bool all_carry = std::all_of(dead.begin(), dead.end(), [](ResourceId resource) { return resource == kNone; });
+  const auto moves = [](const Activity& activity) { return activity.cap > 0.0 || !(activity.amount > 0.0); };
+  if (all_carry && std::all_of(program.activities.begin(), program.activities.end(), moves)) return {};
   std::map<ResourceId, std::pair<ActivityId, std::int64_t>> found;  // kNone: the activity's own cap is zero
   for (std::size_t a = 0; a < program.activities.size(); ++a) {
     const Activity& activity = program.activities[a];
