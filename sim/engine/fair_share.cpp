@@ -198,6 +198,16 @@ void FairShare::raise_touched() {
 /// The resource of the lowest level, of equal ones the one of lowest id: the order in which they were gathered leaves no trace.
 std::size_t FairShare::lowest() {
   double least = kNoLevel;
+  if (least_of_block_.size() == 1) {  // nearly always
+    std::size_t first = resources_.size();
+    for (std::size_t i = 0; i < resources_.size(); ++i) {
+      if (level_[i] > least || level_[i] == kNoLevel) continue;
+      if (level_[i] == least && resources_[i] > resources_[first]) continue;
+      least = level_[i];
+      first = i;
+    }
+    return first;
+  }
   for (std::size_t block = 0; block < least_of_block_.size(); ++block) {
     double& known = least_of_block_[block];
     if (known < 0.0) {
