@@ -28,6 +28,7 @@ const std::vector<Library>& libraries() {
       {"MPI", {"mpi.h"}},
       {"BLAS", {"cblas.h", "openblas/"}},
       {"hwloc", {"hwloc.h", "hwloc/"}},
+      {"glibc", {"malloc.h"}},  // settings of its allocator, where there is one
       // The operating system: terminals, child processes, host names.
       {"POSIX", {"unistd.h", "fcntl.h", "poll.h", "signal.h", "spawn.h", "sched.h", "dlfcn.h", "time.h", "sys/"}},
   };
@@ -42,7 +43,7 @@ const std::vector<Floor>& floors() {
       {"model/quantity", {"model/quantity"}, {}, {"fmt"}, no_clock_no_thread},
       {"model/attention", {"model/attention", "model/quantity"}, {}, {}, no_clock_no_thread},  // nvcc compiles it too
       {"model/cluster", {"model"}, {}, {"fmt", "toml++", "nlohmann-json", "Boost", "pugixml"}, no_clock_no_thread},
-      {"sim", {"model", "sim"}, {"fmt", "oneTBB"}, {"nlohmann-json"}, {}},  // JSON: the trace export
+      {"sim", {"model", "sim"}, {"fmt", "oneTBB"}, {"nlohmann-json", "glibc"}, {}},  // JSON: the trace export; glibc: kept memory
       {"kernels", {"model/attention", "model/quantity", "kernels"}, {"fmt"}, {"nlohmann-json"}, {}},
       {"kernels/reference", {"model/attention", "model/quantity", "kernels"}, {"fmt"}, {"BLAS"}, {}},
       {"kernels/cuda", {"model/attention", "model/quantity", "kernels"}, {"CUDA", "cuDNN", "fmt"}, {}, {}},
