@@ -69,7 +69,10 @@ HopNetwork ConcurrentFlows::hop(std::size_t flow, std::int32_t& slowest_link) co
     const Link& link = topology_.links()[at(index)];
     hop.latency += link.latency;
     const double share = link.capacity.value() / load_[at(index)];
-    if (link.link_class == LinkClass::kNic) hop.crosses_node = true;
+    if (link.link_class == LinkClass::kNic) {
+      hop.crosses_node = true;
+      hop.nic_ports = link.lanes;
+    }
     if (share < slowest) {
       slowest = share;
       hop.slowest = link.link_class;

@@ -23,9 +23,10 @@ struct HopNetwork {
   BytesPerSecond rate;  // capacity share of the slowest link on the worst hop, all concurrent flows counted
   Seconds latency;      // sum of link latencies of that hop
   LinkClass slowest = LinkClass::kNvlink;
-  std::int32_t flows = 1;     // flows sharing that slowest link
-  bool crosses_node = false;  // leaves over a NIC; NVLink between the trays of one NVL72 does not count
-  std::string link;           // "n0.nic7 -> leaf7"
+  std::int32_t flows = 1;      // flows sharing that slowest link
+  std::int32_t nic_ports = 1;  // NICs that the hop's NIC stands for, where it passes one
+  bool crosses_node = false;   // leaves over a NIC; NVLink between the trays of one NVL72 does not count
+  std::string link;            // "n0.nic7 -> leaf7"
 };
 
 struct GroupNetwork {

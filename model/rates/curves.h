@@ -126,10 +126,11 @@ struct LinkCurve {
   FitQuality quality;
 };
 
-/// Bytes/s of a message between two peers that have `rate` of the link to themselves.
-[[nodiscard]] constexpr double message_rate(const LinkCurve& curve, double rate) {
-  const double shared = curve.share * rate;
-  return curve.peer_rate > 0 && curve.peer_rate < shared ? curve.peer_rate : shared;
+/// Bytes/s of a message between two peers that have `rate` of the link to themselves. A peer has two channels, which peer_rate
+/// counts, and as many as a GPU's NICs where it has more (getLocalNetCountByBw in NCCL's src/graph/paths.cc).
+[[nodiscard]] constexpr double message_rate(const LinkCurve& curve, double rate, std::int32_t nic_ports = 1) {
+  const double shared = curve.share * rate, carried = curve.peer_rate * (nic_ports > 2 ? nic_ports / 2.0 : 1.0);
+  return carried > 0 && carried < shared ? carried : shared;
 }
 
 /// What a curve needs to know of the device.

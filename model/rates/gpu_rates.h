@@ -64,6 +64,10 @@ struct GpuRates {
 /// peak kept, marked assumed, with the uncertainty of the transfer added (10 % inside a generation, 25 % across).
 [[nodiscard]] GpuRates assemble_gpu_rates(const RateTables& tables, const Gpu& gpu);
 
+/// message_time of a GPU that has several NICs.
+[[nodiscard]] Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, Seconds latency, Bytes bytes,
+                                 std::int32_t nic_ports);
+
 /// What a link of `rate` carries of large messages, of as many peers as fill it.
 [[nodiscard]] BytesPerSecond attained_by_messages(const GpuRates& rates, LinkClass link, BytesPerSecond rate);
 

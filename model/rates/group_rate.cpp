@@ -6,6 +6,10 @@
 
 namespace cpfit {
 
+Rated message_time(const GpuRates& rates, const HopNetwork& hop, Bytes bytes) {
+  return message_time(rates, hop.slowest, hop.rate, hop.latency, bytes, hop.nic_ports);
+}
+
 BytesPerSecond attained_inside(const GpuRates& rates, LinkClass link, BytesPerSecond rate, std::int64_t ranks) {
   const auto index = static_cast<std::size_t>(link);
   const RankLadder& ladder = rates.collective[index][static_cast<std::size_t>(CollectiveKind::kAllReduce)];

@@ -19,6 +19,9 @@ namespace cpfit {
   return crossing < reduced ? crossing : reduced;
 }
 
+/// One message over a hop.
+[[nodiscard]] Rated message_time(const GpuRates& rates, const HopNetwork& hop, Bytes bytes);
+
 /// Bus rate that an all-reduce of large buffers attains over `ranks` inside a domain; `rate` is the raw rate of the link.
 [[nodiscard]] BytesPerSecond attained_inside(const GpuRates& rates, LinkClass link, BytesPerSecond rate, std::int64_t ranks);
 

@@ -150,6 +150,11 @@ TrainingFactors training_factors(const GpuRates& rates, MathKind math, Attention
 Seconds launch_cost(const GpuRates& rates, bool graph) { return Seconds(graph ? rates.launch_graph : rates.launch_eager); }
 
 Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, Seconds latency, Bytes bytes) {
+  return message_time(rates, link, rate, latency, bytes, 1);
+}
+
+Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, Seconds latency, Bytes bytes,
+                   std::int32_t nic_ports) {
   const auto index = static_cast<std::size_t>(link);
   const RankLadder& measured = rates.collective[index][static_cast<std::size_t>(CollectiveKind::kSendRecv)];
   if (measured.count > 0) {
@@ -158,8 +163,8 @@ Rated message_time(const GpuRates& rates, LinkClass link, BytesPerSecond rate, S
                  sizes_of(curve, bytes), measured.evidence);
   }
   const Chosen<LinkCurve>& chosen = rates.link[index];
-  const double seconds =
-      chosen.curve.alpha + latency.value() + (bytes.value() + chosen.curve.half_bytes) / message_rate(chosen.curve, rate.value());
+  const double seconds = chosen.curve.alpha + latency.value() +
+                         (bytes.value() + chosen.curve.half_bytes) / message_rate(chosen.curve, rate.value(), nic_ports);
   return rated(seconds, chosen.sigma, kInside, chosen.evidence);
 }
 

@@ -67,7 +67,7 @@ std::variant<Predicted, Unpredictable> predict_collective(const MeasuredKernel& 
   const GroupNetwork network = network_of(kernel, predictor);
   Total total;
   if (kernel.collective == CollectiveKind::kSendRecv) {
-    total.add(message_time(rates, network.ring.slowest, network.ring.rate, network.ring.latency, kernel.bytes));
+    total.add(message_time(rates, network.ring, kernel.bytes));
   } else {
     total.add(collective_time(rates, kernel.collective, network.collective_link, bus_rate(rates, network, kernel.collective),
                               network.ring.latency, kernel.members.size, kernel.bytes, kernel.form));

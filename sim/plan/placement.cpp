@@ -92,7 +92,7 @@ class Pricing {
 
   [[nodiscard]] Seconds message(const HopNetwork& hop, Bytes bytes, std::int32_t messages = 1) const {
     if (bytes.value() <= 0.0) return {};
-    return message_time(context_.rates, hop.slowest, hop.rate, hop.latency, bytes / messages).time * messages;
+    return message_time(context_.rates, hop, bytes / messages).time * messages;
   }
 
   [[nodiscard]] Seconds slowest(const std::vector<HopNetwork>& kinds, Bytes bytes, std::int32_t messages) const {

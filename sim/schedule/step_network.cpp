@@ -123,16 +123,20 @@ Transfer StepNetwork::new_message(std::int32_t from, std::int32_t to, Bytes byte
   add_route(a, b, 1.0, weights);
   // What the route gives alone: the slowest of its links in raw capacity, its latency, as the screen's hop.
   BytesPerSecond slowest(std::numeric_limits<double>::infinity());
+  std::int32_t nic_ports = 1;
   Seconds latency;
   for (const auto& [index, weight] : weights) {
     const Link& link = topology.links()[static_cast<std::size_t>(index)];
     latency += link.latency;
+    if (link.link_class == LinkClass::kNic) nic_ports = link.lanes;
     if (link.capacity < slowest) {
       slowest = link.capacity;
       transfer.slowest = link.link_class;
     }
   }
-  const auto time = [&](Bytes size) { return message_time(context_.rates, transfer.slowest, slowest, latency, size).time; };
+  const auto time = [&](Bytes size) {
+    return message_time(context_.rates, transfer.slowest, slowest, latency, size, nic_ports).time;
+  };
   const Seconds fixed = time(Bytes()) * messages;
   const Seconds flowing = time(bytes / messages) * messages - fixed;
   transfer.fixed = engine::to_picoseconds(fixed);

@@ -27,7 +27,7 @@ struct Networks {
 
 double hop_seconds(const ScreenContext& context, const HopNetwork& hop, Bytes bytes, int messages) {
   if (bytes.value() <= 0.0) return 0.0;
-  const Rated each = message_time(context.rates, hop.slowest, hop.rate, hop.latency, bytes / messages);
+  const Rated each = message_time(context.rates, hop, bytes / messages);
   return each.time.value() * messages;
 }
 
@@ -172,7 +172,7 @@ double exposed_sigma(const ScreenContext& context, const CpTraffic& traffic, con
   if (traffic.ring > 1) {
     const HopNetwork& hop = net.ring->ring;
     const Bytes bytes = std::max(traffic.forward.first_message, traffic.backward.middle_message);
-    return message_time(context.rates, hop.slowest, hop.rate, hop.latency, bytes).relative_sigma;
+    return message_time(context.rates, hop, bytes).relative_sigma;
   }
   const GroupNetwork& group = *net.inner;
   const CollectiveKind kind = traffic.forward.gather.value() > 0 ? CollectiveKind::kAllGather : CollectiveKind::kAllToAll;

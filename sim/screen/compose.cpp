@@ -241,7 +241,7 @@ double pp_exposed(const ScreenContext& context, const Recipe& recipe, double mic
   if (recipe.pp <= 1) return 0.0;
   const GroupNetwork& net = context.network.at(group_shapes(recipe).pp);
   const Bytes bytes = pp_message(context.model, context.training, recipe);
-  const Rated rated = message_time(context.rates, net.ring.slowest, net.ring.rate, net.ring.latency, bytes);
+  const Rated rated = message_time(context.rates, net.ring, bytes);
   const double message = rated.time.value();
   sigma = rated.relative_sigma;
   const double fill = 2.0 * (recipe.pp - 1) * message;  // one forward and one backward pass through the whole pipeline

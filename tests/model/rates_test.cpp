@@ -245,6 +245,14 @@ TEST(Rates, OnePeerDoesNotFillAFastNic) {
   grace.pcie = gb_per_s(450);  // NVLink-C2C
   EXPECT_NEAR(attained(grace, 50), 0.95 * 50, 1e-6);
   EXPECT_NEAR(attained(grace, 100), 4 * 14, 1e-6);
+  // Four NICs of 100 Gb/s for a GPU: a channel each.
+  const HopNetwork ports{gb_per_s(50), Seconds(0), LinkClass::kNic, 1, 4, true, ""};
+  EXPECT_NEAR(
+      1e9 /
+          (message_time(rates.of(h100()), ports, Bytes(2e9)).time - message_time(rates.of(h100()), ports, Bytes(1e9)).time)
+              .value() /
+          1e9,
+      0.95 * 50, 1e-6);
   // Several peers together fill the link.
   EXPECT_NEAR(attained_by_messages(rates.of(h100()), LinkClass::kNic, gb_per_s(50)).value() / 1e9, 0.95 * 50, 1e-6);
 }
