@@ -40,6 +40,17 @@ std::vector<Family> families() {
 
 constexpr std::array kDashes = {Qt::SolidLine, Qt::DashLine, Qt::DotLine, Qt::DashDotLine, Qt::DashDotDotLine};
 
+/// Words over coloured areas and lines stand on the surface's own colour.
+QCPItemText* label_on(QCustomPlot& plot, const QString& text, const QColor& color) {
+  auto* label = new QCPItemText(&plot);
+  label->setText(text);
+  label->setColor(color);
+  label->setBrush(QBrush(tokens_for(plot.palette()).surface));
+  label->setPadding(QMargins(4, 1, 4, 1));
+  label->setFont(plot.font());
+  return label;
+}
+
 }  // namespace
 
 LengthCurve::LengthCurve(StudyDocument& document, LiveEstimate& live, QWidget* parent)
@@ -162,13 +173,9 @@ void LengthCurve::draw_degrees() {
     const double limit = gib_of(document_.design().scenario->cluster.gpu.memory_usable) * 1.32;
     qsizetype at = x.size() - 1;
     while (at > 0 && y[at] > limit) --at;
-    auto* label = new QCPItemText(plot_);
+    QCPItemText* label = label_on(*plot_, QStringLiteral("CP %1").arg(cp), current ? t.accent : t.text);
     label->position->setCoords(x[at], y[at]);
     label->setPositionAlignment(Qt::AlignRight | Qt::AlignBottom);
-    label->setText(QStringLiteral("CP %1").arg(cp));
-    label->setColor(current ? t.accent : t.text);
-    label->setBrush(QBrush(t.surface));
-    label->setPadding(QMargins(3, 0, 3, 0));
     QFont font = plot_->font();
     font.setBold(current);
     label->setFont(font);
@@ -184,13 +191,10 @@ void LengthCurve::draw_lines() {
     line->point1->setCoords(1.0, y);
     line->point2->setCoords(2.0, y);
     line->setPen(QPen(color, 1.8, style));
-    auto* label = new QCPItemText(plot_);
+    QCPItemText* label = label_on(*plot_, text, color);
     label->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
     label->position->setCoords(0.995, y);
     label->setPositionAlignment(Qt::AlignRight | (style == Qt::SolidLine ? Qt::AlignBottom : Qt::AlignTop));
-    label->setText(text);
-    label->setColor(color);
-    label->setFont(plot_->font());
   };
   horizontal(capacity, t.bad, Qt::SolidLine, tr("capacity %1").arg(bytes_text(scenario.cluster.gpu.memory_usable)));
   horizontal(capacity * (1.0 - scenario.requirements.memory_margin_share), t.warn, Qt::DashLine,
@@ -201,15 +205,10 @@ void LengthCurve::draw_lines() {
     line->point1->setCoords(static_cast<double>(tokens), 0.0);
     line->point2->setCoords(static_cast<double>(tokens), 1.0);
     line->setPen(QPen(color, 1.4, Qt::DashLine));
-    auto* label = new QCPItemText(plot_);
+    QCPItemText* label = label_on(*plot_, text, color);
     label->position->setTypeY(QCPItemPosition::ptAxisRectRatio);
     label->position->setCoords(static_cast<double>(tokens), height);
     label->setPositionAlignment((left ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignTop);
-    label->setText(text);
-    label->setColor(color);
-    label->setBrush(QBrush(t.surface));
-    label->setPadding(QMargins(4, 1, 4, 1));
-    label->setFont(plot_->font());
   };
   vertical(needed_at(*live_.sweep()), t.ring, tr("CP needed from here"), 0.02, false);
   vertical(document_.design().training().sequence.count(), t.accent,

@@ -48,6 +48,8 @@ class ParallelPlot : public QWidget {
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
   bool event(QEvent* event) override;
 
  private:
@@ -59,6 +61,9 @@ class ParallelPlot : public QWidget {
   void toggle_logarithmic(std::size_t axis);
   void keep_all(std::size_t axis);
   [[nodiscard]] QRectF plot_area() const;
+  [[nodiscard]] double axis_distance() const;  // pixels
+  void measure_titles();                       // whenever the axes, the width or the font are others
+  [[nodiscard]] QFont title_font() const;
   [[nodiscard]] double share_at(double y) const;
   [[nodiscard]] std::optional<std::size_t> axis_at(double x) const;
   void paint_lines(QPainter& painter) const;
@@ -76,6 +81,7 @@ class ParallelPlot : public QWidget {
   std::size_t color_;
   std::size_t focus_ = 0;
   bool was_brushed_ = false;
+  bool titles_take_turns_ = false;  // too wide for the distance of two axes, they stand on two lines in turn
   enum class Drag { kNone, kBrush, kTitle } drag_ = Drag::kNone;
   std::size_t dragged_ = 0;
   QPointF pressed_, now_;

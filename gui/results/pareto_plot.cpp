@@ -213,10 +213,12 @@ void ParetoPlot::draw_named(std::uint32_t row, const QString& name, const QColor
   if (name.isEmpty()) return;
   auto* label = new QCPItemText(plot_);
   label->position->setCoords(x, y);
-  // Inside the picture whichever edge is near.
+  // Inside the picture whichever edge is near; below where there is room, since no front passes left and below of its own mark.
+  constexpr int kRoom = 28;
   const bool right = plot_->xAxis->coordToPixel(x) > plot_->axisRect()->center().x();
-  label->setPositionAlignment((right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignBottom);
-  label->setPadding(QMargins(9, 0, 9, 7));
+  const bool below = plot_->axisRect()->bottom() - plot_->yAxis->coordToPixel(y) > kRoom;
+  label->setPositionAlignment((right ? Qt::AlignRight : Qt::AlignLeft) | (below ? Qt::AlignTop : Qt::AlignBottom));
+  label->setPadding(QMargins(9, 7, 9, 7));
   label->setText(name);
   label->setColor(color);
   QFont font = plot_->font();

@@ -7,12 +7,6 @@
 
 namespace cpfit {
 
-AttentionBackend attention_backend_on(const RuleSet& rules, std::string_view generation) {
-  if (generation == "ampere") return rules.attention_backend_ampere;
-  if (generation == "blackwell") return rules.attention_backend_blackwell;
-  return rules.attention_backend;
-}
-
 std::vector<RuleSet> framework_presets() {
   Outcome<std::vector<RuleSet>> sets = read_frameworks(embedded_file("presets/frameworks.toml"));
   if (sets) return std::move(sets).value();

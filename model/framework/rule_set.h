@@ -113,8 +113,8 @@ struct RuleSet {
   double nccl_mib_per_communicator = 400.0;
 
   // Time.
-  AttentionBackend attention_backend = AttentionBackend::kCudnn;  // Hopper
-  AttentionBackend attention_backend_ampere = AttentionBackend::kFlash2;
+  AttentionBackend attention_backend = AttentionBackend::kCudnn;          // Hopper
+  AttentionBackend attention_backend_ampere = AttentionBackend::kFlash2;  // and Ada: TransformerEngine prefers cuDNN from sm90 on
   AttentionBackend attention_backend_blackwell = AttentionBackend::kCudnn;
   bool fused_elementwise = true;         // fused norms/activation/rope, else eager (x3 traffic)
   bool fused_merges = false;             // eager code that compiles the merge of a ring step's output into one kernel
@@ -160,8 +160,17 @@ struct RuleSet {
   return std::max(rules.grad_bucket, rules.grad_bucket_per_rank * static_cast<double>(ranks));
 }
 
-/// The backend on a GPU generation ("ampere", "hopper", "blackwell", as in gpus.toml).
-[[nodiscard]] AttentionBackend attention_backend_on(const RuleSet& rules, std::string_view generation);
+/// The backend on a GPU generation ("ampere", "hopper", "blackwell", as in gpus.toml). Scores are formed by plain products,
+/// whatever the framework prefers, where no fused kernel trains: before Ampere (FlashAttention 2 and cuDNN's engines need compute
+/// capability 8.0), and for head sizes above 256 or no multiple of 8 (limits of both libraries).
+[[nodiscard]] inline AttentionBackend attention_backend_on(const RuleSet& rules, std::string_view generation,
+                                                           std::int64_t head_dim) {
+  constexpr std::int64_t kLargestHead = 256, kHeadStep = 8;
+  if (generation == "volta" || head_dim > kLargestHead || head_dim % kHeadStep != 0) return AttentionBackend::kUnfused;
+  if (generation == "ampere" || generation == "ada") return rules.attention_backend_ampere;
+  if (generation == "blackwell") return rules.attention_backend_blackwell;
+  return rules.attention_backend;
+}
 
 /// Rule sets of a TOML text: [[framework]] tables whose policies are [value, "source"]; `base` names an earlier one whose
 /// values are taken over. Problems name the rule set and the key.

@@ -127,8 +127,7 @@ RecipeFigures recipe_figures(const MemoryCase& at) {
   const Recipe& recipe = at.recipe;
   RecipeFigures f;
   f.rules = &at.rules;
-  f.hopper_or_later = at.gpu.generation != "ampere";
-  f.backend = attention_backend_on(at.rules, at.gpu.generation);
+  f.backend = attention_backend_on(at.rules, at.gpu.generation, model.head_dim);
   f.gemm_workspace = gemm_workspace_bytes(at.rules, at.gpu.generation);
   f.micro_batch = recipe.micro_batch;
   f.sequence = static_cast<double>(at.training.sequence.count());

@@ -19,7 +19,6 @@ struct LayerHalves {
 /// Symbols of cp_model.md section 0 on the right. "Rank" values are already divided by tp.
 struct RecipeFigures {
   const RuleSet* rules = nullptr;
-  bool hopper_or_later = true;
   AttentionBackend backend = AttentionBackend::kCudnn;
 
   double gemm_workspace = 0;

@@ -9,7 +9,8 @@ namespace cpfit {
 
 /// GEMM workspaces inside the allocator: TransformerEngine's one, and PyTorch's one per cuBLAS handle.
 [[nodiscard]] inline double gemm_workspace_bytes(const RuleSet& rules, std::string_view generation) {
-  const double te = !rules.te_workspace ? 0.0 : generation == "ampere" ? 4.0 * kMiB : 32.0 * kMiB + 1024.0;
+  const bool before_hopper = generation == "volta" || generation == "ampere" || generation == "ada";
+  const double te = !rules.te_workspace ? 0.0 : before_hopper ? 4.0 * kMiB : 32.0 * kMiB + 1024.0;
   // PyTorch's default is 4096 KiB * 2 + 16 KiB * 8; on Hopper, and with CUBLAS_WORKSPACE_CONFIG=:4096:8, 32 MiB.
   const double default_bytes = 8519680.0;
   const double cublas = rules.deterministic || generation == "hopper" ? 32.0 * kMiB : default_bytes;

@@ -33,9 +33,6 @@ inline bool a2a_divides(const LegalityCase& at, std::int64_t ranks) {
   return at.model.heads % (at.recipe.tp * ranks) == 0 && kv_divides(at, ranks);
 }
 
-/// Bytes of one token's K row on a rank: what the THD kernels copy in vectors of 16.
-inline std::int64_t row_bytes(const LegalityCase& at) { return kv_heads_on_rank(at) * at.model.head_dim * 2; }
-
 inline std::int64_t framework_multiple(const LegalityCase& at) {
   const std::int64_t over_cp = at.recipe.cp > 1 ? std::int64_t{at.rules.cp_chunk_multiple} * at.recipe.cp : 1;
   if (!at.rules.sequence_multiple_has_tp) return over_cp;
@@ -81,6 +78,19 @@ inline constexpr LegalityRule kSequenceRules[] = {
      [](const LegalityCase& at) { return at.recipe.cp == 1 || offers(at.rules.cp_comms, at.recipe.cp_comm); },
      [](const LegalityCase& at) { return fmt::format("{} has no {}", at.rules.name, name_of(at.recipe.cp_comm)); },
      [](const LegalityCase& at) { return fmt::format("it offers {}", listed(at.rules.cp_comms)); }},
+    {"cp_needs_fused_attention", "cp > 1 needs a fused attention kernel on this GPU",
+     "partial outputs are merged by the log-sum-exp that FlashAttention and cuDNN return; TransformerEngine refuses context "
+     "parallelism over unfused attention, an exchange of heads needs no merge elsewhere",
+     "set cp = 1, or take a GPU from Ampere on and a head size of at most 256 that is a multiple of 8",
+     [](const LegalityCase& at) {
+       if (at.gpu == nullptr || at.recipe.cp == 1) return true;
+       if (at.recipe.cp_comm == CpComm::kA2a && !at.rules.te_workspace) return true;
+       return attention_backend_on(at.rules, at.gpu->generation, at.model.head_dim) != AttentionBackend::kUnfused;
+     },
+     [](const LegalityCase& at) {
+       return fmt::format("{} forms scores unfused on {} with heads of {}", at.rules.name, at.gpu->name, at.model.head_dim);
+     },
+     nothing},
     {"shard_layout_offered", "the framework offers this shard layout", "policy shard_layouts of the rule set",
      "choose another shard_layout or framework",
      [](const LegalityCase& at) { return at.recipe.cp == 1 || offers(at.rules.shard_layouts, at.recipe.shard_layout); },
@@ -203,15 +213,6 @@ inline constexpr LegalityRule kSequenceRules[] = {
        return at.training.mask.kind != MaskKind::kDocuments || at.recipe.cp == 1 || at.recipe.cp_comm != CpComm::kDoubleRing;
      },
      [](const LegalityCase& at) { return fmt::format("documents, cp {}, cp_comm double_ring", at.recipe.cp); }, nothing},
-    {"document_rows", "packed documents with cp > 1: a token's row of K has a multiple of 16 bytes",
-     "the kernels that cut packed rows copy vectors of 16 bytes (TransformerEngine thd_partition)", "lower tp",
-     [](const LegalityCase& at) {
-       return at.training.mask.kind != MaskKind::kDocuments || at.recipe.cp == 1 || row_bytes(at) % 16 == 0;
-     },
-     [](const LegalityCase& at) {
-       return fmt::format("{} KV heads * {} * 2 B = {} B", kv_heads_on_rank(at), at.model.head_dim, row_bytes(at));
-     },
-     nothing},
 };
 
 }  // namespace cpfit::legality

@@ -112,16 +112,17 @@ inline constexpr LegalityRule kStateRules[] = {
      },
      nothing},
     {"precision_on_gpu", "the GPU computes in this precision",
-     "FP8 needs Ada, Hopper or later, MXFP8 and NVFP4 the block scales of Blackwell (data sheets)",
+     "bf16 needs Ampere or later, FP8 Ada, Hopper or later, MXFP8 and NVFP4 the block scales of Blackwell (data sheets)",
      "choose a precision that the GPU has",
      [](const LegalityCase& at) {
        if (at.gpu == nullptr) return true;
        if (is_fp8(at.recipe.precision)) return at.gpu->fp8.value() > 0;
        if (at.recipe.precision == Precision::kMxfp8 || at.recipe.precision == Precision::kNvfp4) return at.gpu->fp4.value() > 0;
-       return true;
+       return at.recipe.precision != Precision::kBf16 || at.gpu->bf16.value() > 0;
      },
      [](const LegalityCase& at) { return fmt::format("{} has no {}", at.gpu->name, name_of(at.recipe.precision)); },
      [](const LegalityCase& at) {
+       if (at.gpu->bf16.value() <= 0) return std::string("it has fp16");
        return at.gpu->fp8.value() > 0 ? std::string("it has bf16, fp16 and fp8") : std::string("it has bf16 and fp16");
      }},
     {"precision_sizes", "matrix sizes on a rank are multiples of 16 in FP8 and NVFP4, of 32 in MXFP8",

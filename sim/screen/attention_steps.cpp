@@ -124,7 +124,7 @@ struct StepTimer {
   }
 
   [[nodiscard]] Rated kernel_time(const AttentionShape& work, AttentionPass pass) const {
-    const AttentionBackend backend = attention_backend_on(context.rules, context.cluster.gpu.generation);
+    const AttentionBackend backend = attention_backend_on(context.rules, context.cluster.gpu.generation, context.model.head_dim);
     if (backend == AttentionBackend::kUnfused) {
       return unfused_attention_time(context.rates, work, pass, context.model.attention_dropout > 0.0);
     }

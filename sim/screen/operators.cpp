@@ -99,7 +99,7 @@ RankShape rank_shape(const ScreenContext& context, const Recipe& recipe) {
   shape.kv_heads = std::max(1.0, static_cast<double>(context.model.kv_heads) / recipe.tp);
   shape.split = recipe.sequence_parallel ? recipe.tp : 1;
   shape.math = math_of(recipe.precision);
-  shape.library = library_of(attention_backend_on(context.rules, context.cluster.gpu.generation));
+  shape.library = library_of(attention_backend_on(context.rules, context.cluster.gpu.generation, context.model.head_dim));
   shape.state_sharding = recipe.state_sharding;
   shape.factors = training_factors(context.rates, shape.math, shape.library);
   return shape;

@@ -54,6 +54,8 @@ struct Case {
     recipe.dp = 4;
     rules.name = "megatron-core";
     gpu.name = "H100";
+    gpu.generation = "hopper";
+    gpu.bf16 = tflops(989);
     gpu.fp8 = tflops(1979);
   }
   LegalityCase at() const { return {model, training, recipe, rules, gpus, gpus_per_node, &gpu}; }
@@ -200,12 +202,6 @@ const std::map<std::string, std::function<void(Case&)>>& breakers() {
          c.recipe.window = 2;
        }},
       // 8 KV heads over tp 2 leave 4, of 3 elements of 2 bytes: 24.
-      {"document_rows",
-       [](Case& c) {
-         c.training.mask.kind = MaskKind::kDocuments;
-         c.training.mask.documents = {{1001, 130}};
-         c.model.head_dim = 3;
-       }},
       {"state_sharding_offered", [](Case& c) { c.rules.state_shardings = {StateSharding::kNone}; }},
       {"gradient_sharding_with_pp",
        [](Case& c) {
@@ -229,6 +225,7 @@ const std::map<std::string, std::function<void(Case&)>>& breakers() {
          c.recipe.overlap_tp = true;
          c.recipe.sequence_parallel = false;
        }},
+      {"cp_needs_fused_attention", [](Case& c) { c.model.head_dim = 264; }},
       {"precision_on_gpu",
        [](Case& c) {
          c.gpu.fp8 = FlopsPerSecond();
@@ -365,6 +362,18 @@ TEST(Legality, TpThatIsNotFastestNeedsTheWholeSpan) {
   EXPECT_EQ(first_violation(c.at()), -1) << explanation(c);
   c.recipe.rank_order = parse_rank_order("dp-cp-tp-pp").value();  // 4 * 4 * 2 = 32
   EXPECT_EQ(violated(c), std::set<std::string>{"recipe.tp_in_domain"});
+}
+
+TEST(Legality, VoltaTrainsInFp16WithoutARing) {
+  Case c;
+  c.gpu.name = "V100";
+  c.gpu.generation = "volta";
+  c.gpu.bf16 = c.gpu.fp8 = FlopsPerSecond();
+  EXPECT_EQ(violated(c), (std::set<std::string>{"recipe.precision_on_gpu", "recipe.cp_needs_fused_attention"}));
+  c.recipe.precision = Precision::kFp16;
+  c.recipe.dp *= c.recipe.cp;
+  c.recipe.cp = 1;
+  EXPECT_EQ(first_violation(c.at()), -1) << explanation(c);
 }
 
 TEST(Legality, BlackwellNumbersNeedBlackwell) {

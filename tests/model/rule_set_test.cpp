@@ -77,8 +77,18 @@ TEST(RuleSets, UnknownNameGetsASuggestion) {
 TEST(RuleSets, BackendByGeneration) {
   const Outcome<RuleSet> rules = find_framework("megatron-core");
   ASSERT_TRUE(rules.ok());
-  EXPECT_EQ(attention_backend_on(*rules, "ampere"), AttentionBackend::kFlash2);
-  EXPECT_EQ(attention_backend_on(*rules, "hopper"), AttentionBackend::kCudnn);
+  EXPECT_EQ(attention_backend_on(*rules, "ampere", 128), AttentionBackend::kFlash2);
+  EXPECT_EQ(attention_backend_on(*rules, "ada", 128), AttentionBackend::kFlash2);
+  EXPECT_EQ(attention_backend_on(*rules, "hopper", 128), AttentionBackend::kCudnn);
+}
+
+TEST(RuleSets, ScoresAreFormedPlainlyWhereNoFusedKernelTrains) {
+  const Outcome<RuleSet> rules = find_framework("megatron-core");
+  ASSERT_TRUE(rules.ok());
+  EXPECT_EQ(attention_backend_on(*rules, "volta", 128), AttentionBackend::kUnfused);
+  EXPECT_EQ(attention_backend_on(*rules, "hopper", 256), AttentionBackend::kCudnn);
+  EXPECT_EQ(attention_backend_on(*rules, "hopper", 264), AttentionBackend::kUnfused);
+  EXPECT_EQ(attention_backend_on(*rules, "ampere", 100), AttentionBackend::kUnfused);
 }
 
 }  // namespace
