@@ -3,13 +3,11 @@
 //
 // Rules, read in torch/distributed/fsdp/_fully_shard (FSDP2):
 //   forward    the root is gathered first, alone, then the first layer; from there each layer's gather passes under the layer
-//   before
-//              it. The root is not resharded before backward (_fsdp_state.py _lazy_init);
+//              before it. The root is not resharded before backward (_fsdp_state.py _lazy_init);
 //   backward   gathers one layer ahead, the first of them under the last layers of forward; beside them passes the reduction of
-//   the
-//              layer before. Both draw on the same links, so that the shorter one takes twice its own time;
-//   its end    waits for every reduction (_root_post_backward_final_callback): that of the first layer and the root's hide
-//   nowhere; pipeline   weights may stay gathered through the step (RuleSet::zero3_unsharded_through_step): gathered by the first
+//              the layer before. Both draw on the same links, so that the shorter one takes twice its own time;
+//   its end    waits for every reduction (_root_post_backward_final_callback): the first layer's and the root's hide nowhere;
+//   pipeline   weights may stay gathered through the step (RuleSet::zero3_unsharded_through_step): gathered by the first
 //              micro-batch, gradients reduced once, behind the last backward (torch/distributed/pipelining/stage.py
 //              backward_maybe_with_nosync).
 // A collective takes its share of the SMs from the kernels it passes beside (rates [[overlap]]), as on the timeline.
