@@ -15,8 +15,6 @@ namespace {
 constexpr int kUnitBits = 52;
 // Weights: the heaviest use of a resource has 2^45 to 2^46, so that 2^17 of them can be added.
 constexpr int kWeightBits = 46;
-// A demand above the capacity by less than this part (2^-34, 6e-11) counts as fitting: caps that add up to the capacity but for
-// the rounding of each, on up to 2^10 flows.
 // Flows slower than what changed by more than this are certainly settled before it.
 constexpr double kCertainlySlower = 1.0 - 1e-9;
 constexpr double kNoLevel = std::numeric_limits<double>::infinity();
