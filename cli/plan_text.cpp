@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/terminal.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 
 namespace cpfit::cli {
@@ -248,8 +249,9 @@ std::string plan_text(const PlanResult& result, const std::string& proof) {
     rejected += fmt::format("{}{} {}", rejected.empty() ? "" : ", ", count, rule);
   text +=
       "\n" +
-      styled(wrapped(fmt::format("{} recipes considered, {} legal, {} screened in {:.2f} s. Rejected by rule: {}.",
-                                 result.stats.considered, result.stats.legal, result.stats.evaluated, result.stats.seconds,
+      styled(wrapped(fmt::format("{} considered, {} legal, {} screened in {:.2f} s. Rejected by rule: {}.",
+                                 counted(result.stats.considered, "recipe"), result.stats.legal, result.stats.evaluated,
+                                 result.stats.seconds,
 
                                  rejected.empty() ? "none" : rejected) +
                          (result.confirmations.empty() ? "" : fmt::format(" Timeline: {:.2f} s.", result.stats.timeline_seconds)),

@@ -12,6 +12,7 @@
 #include "model/cluster/cluster.h"
 #include "model/cluster/topology.h"
 #include "model/cluster/topology_check.h"
+#include "model/quantity/counted.h"
 
 namespace cpfit::cli {
 
@@ -42,7 +43,8 @@ int run_check(const TopologyArguments& arguments) {
   if (arguments.json)
     print_json({{"name", cluster->name}, {"findings", list}, {"usable", !broken}});
   else if (findings.empty())
-    fmt::print("{}: {} GPUs, {} links, nothing suspicious\n", cluster->name, cluster->gpus(), cluster->topology->links().size());
+    fmt::print("{}: {}, {}, nothing suspicious\n", cluster->name, counted(cluster->gpus(), "GPU"),
+               counted(cluster->topology->links().size(), "link"));
   return broken ? kBadInput : kDone;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/topology/placement_study.h"
 #include "cli/topology/show.h"
 #include "model/cluster/device_order.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "sim/plan/placement_text.h"
 #include "sim/plan/step_flows.h"
@@ -180,8 +181,8 @@ int run_place(const PlaceArguments& arguments) {
   if (arguments.json) return place_json(*study, advice, rails);
   const auto title = [](const std::string& text) { return styled(text, Style::kBold); };
   fmt::print("{}\n{}\n", wrapped(title(to_text(study->recipe())), 2),
-             wrapped(fmt::format("{} on {} ({} GPUs); {} placements tried", study->subject(), cluster->name, cluster->gpus(),
-                                 advice.tried),
+             wrapped(fmt::format("{} on {} ({}); {} tried", study->subject(), cluster->name, counted(cluster->gpus(), "GPU"),
+                                 counted(advice.tried, "placement")),
                      2));
   fmt::print("now:  {}\nbest: {}\n\n", advice.before.placement.name, advice.better ? advice.after.placement.name : "the same");
   fmt::print("{}\n{}\n", title("Communication, nothing hidden"), costs_text(*study, advice));

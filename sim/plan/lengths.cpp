@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/cluster/cluster_part.h"
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "sim/plan/verdict.h"
 
@@ -56,9 +57,10 @@ Crossover find_crossover(Workbench& bench, const Candidate& ship, std::int64_t s
   if (axes.cp.empty() || axes.cp.front() != 1) return crossover;  // the scenario leaves no CP=1 recipe to compare with
   bool compared = false;
   crossover.held_constant = fmt::format(
-      "{} GPUs, about {} tokens per step, recompute={}, micro_batch={}, state_sharding={}{}, precision={}; tp, pp, dp and cp "
+      "{}, about {} tokens per step, recompute={}, micro_batch={}, state_sharding={}{}, precision={}; tp, pp, dp and cp "
       "searched",
-      scenario.cluster.gpus(), print_tokens(Tokens(scenario.training.global_batch * scenario.training.sequence.count())),
+      counted(scenario.cluster.gpus(), "GPU"),
+      print_tokens(Tokens(scenario.training.global_batch * scenario.training.sequence.count())),
       name_of(ship.recipe.recompute.kind), ship.recipe.micro_batch, name_of(ship.recipe.state_sharding),
       ship.recipe.state_shards > 0 ? fmt::format(", state_shards={}", ship.recipe.state_shards) : std::string(),
       name_of(ship.recipe.precision));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "model/recipe/data_ranks.h"
 #include "sim/plan/explain.h"
@@ -184,7 +185,7 @@ std::optional<Lever> idle_nodes(Workbench& bench, const Training& training, cons
     lever.gains = fmt::format("{} of the {} GPUs run cp={} tp={} pp={} dp={} at {} per step", used, all, found->recipe.cp,
                               found->recipe.tp, found->recipe.pp, found->recipe.dp, print_time(step));
     if (faster_than) lever.gains += fmt::format(", {} faster", print_share(1.0 - step / *faster_than));
-    lever.costs = fmt::format("{} GPUs stay idle", all - used);
+    lever.costs = counted(all - used, "GPU") + " left idle";
     lever.gain = faster_than ? 1.0 - step / *faster_than : 1.0;
     lever.differs = {"cluster"};
     best = std::move(lever);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "model/quantity/counted.h"
 #include "model/quantity/text.h"
 #include "sim/plan/explain.h"
 #include "sim/plan/lengths.h"
@@ -73,15 +74,15 @@ std::string refusals(const PlanStats& stats) {
 }
 
 std::string answer(const PlanResult& result, const Scenario& scenario) {
-  const std::string question = fmt::format("{} at {} tokens on {} GPUs", scenario.model.name,
-                                           print_tokens(scenario.training.sequence), scenario.cluster.gpus());
+  const std::string question = fmt::format("{} at {} tokens on {}", scenario.model.name, print_tokens(scenario.training.sequence),
+                                           counted(scenario.cluster.gpus(), "GPU"));
   if (result.stats.evaluated == 0) {
     return fmt::format("{}: no recipe of the search space is legal ({} considered). {}", question, result.stats.considered,
                        refusals(result.stats));
   }
   if (!result.ships) {
-    return fmt::format("{}: no legal recipe fits with margin, hides its ring and meets the throughput ({} recipes screened). {}",
-                       question, result.stats.evaluated, control_sentence(result));
+    return fmt::format("{}: no legal recipe fits with margin, hides its ring and meets the throughput ({} screened). {}",
+                       question, counted(result.stats.evaluated, "recipe"), control_sentence(result));
   }
   const Candidate& ship = result.ship;
   const double exposed = exposed_cp_share(ship);

@@ -167,7 +167,7 @@ TEST(Plan, NodesThatAreBetterLeftIdleAreNamed) {
   ASSERT_GT(five.ship.time.step().value(), four.ship.time.step().value());
   ASSERT_NE(idle, five.levers.end());
   EXPECT_NE(idle->gains.find(print_time(four.ship.time.step())), std::string::npos) << idle->gains;
-  EXPECT_EQ(idle->costs, "8 GPUs stay idle");
+  EXPECT_EQ(idle->costs, "8 GPUs left idle");
   // A power of two has no rounder neighbour.
   for (const Lever& lever : four.levers) EXPECT_NE(lever.differs, std::vector<std::string>{"cluster"}) << lever.change;
 }
