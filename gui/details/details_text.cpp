@@ -123,12 +123,12 @@ QString details_html(const DetailsInput& input) {
   if (input.selected.link && input.step != nullptr) html += link_text(*input.step, *input.selected.link);
   const Candidate& screen = *input.estimate.candidate;
   const Candidate* timeline = input.step != nullptr ? &input.step->now.candidate : nullptr;
-  html += QStringLiteral("<p>%1</p>")
-              .arg(tr("<b>%1</b> takes %2 per step, %3 tokens/s per GPU; 90 % interval of the closed form %4 to %5.")
-                       .arg(text_of(to_text(input.estimate.design.recipe)).toHtmlEscaped(),
-                            time_text((timeline != nullptr ? *timeline : screen).time.step()),
-                            three_digits((timeline != nullptr ? *timeline : screen).tokens_per_second_per_gpu),
-                            time_text(screen.step_low), time_text(screen.step_high)));
+  const Candidate& shown = timeline != nullptr ? *timeline : screen;
+  html +=
+      QStringLiteral("<p>%1</p>")
+          .arg(tr("<b>%1</b> takes %2 per step, %3 tokens/s per GPU; 90 % interval of the closed form %4 to %5.")
+                   .arg(text_of(to_text(input.estimate.design.recipe)).toHtmlEscaped(), time_text(shown.time.step()),
+                        three_digits(shown.tokens_per_second_per_gpu), time_text(screen.step_low), time_text(screen.step_high)));
   html += time_table(screen, timeline);
   if (input.step != nullptr) {
     if (const std::string differs = disagreement(input.step->now, kAgreement); !differs.empty())
@@ -140,7 +140,7 @@ QString details_html(const DetailsInput& input) {
     html += QStringLiteral("<p>%1</p>")
                 .arg(tr("Step = compute + exposed + bubble + launch + optimizer + other, on the rank that ends last. MFU %1 "
                         "counts attention causal half and the head, HFU %2 adds what is recomputed.")
-                         .arg(share_text(screen.mfu).toHtmlEscaped(), share_text(screen.hfu).toHtmlEscaped()));
+                         .arg(share_text(shown.mfu).toHtmlEscaped(), share_text(shown.hfu).toHtmlEscaped()));
     html += QStringLiteral("<p>%1</p>")
                 .arg(tr("◐ Rates are fitted surfaces with a residual of %1 for this step%2.")
                          .arg(share_text(static_cast<double>(screen.relative_sigma)).toHtmlEscaped(),
