@@ -212,7 +212,8 @@ TEST(NewDatabase, IsWholeFromTheMomentItIsThere) {
     const sample::TemporaryFolder folder;
     const std::string path = folder.file("study.cpfit");
     const int writer = sample::start_child([&path] { const Store store = open_store(path); });
-    while (!std::filesystem::exists(path)) std::this_thread::yield();
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!std::filesystem::exists(path) && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
     EXPECT_TRUE(list_runs(open_store(path, {.access = StoreAccess::kRead})).empty());  // an empty file would be refused
     EXPECT_EQ(sample::wait_for(writer), 0);
     for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(path).parent_path()))
