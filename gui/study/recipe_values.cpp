@@ -302,7 +302,7 @@ std::vector<std::string> values_along(const Design& design, std::string_view key
   if (key == "state_sharding") return names_of<StateSharding>();
   if (key == "precision") return names_of<Precision>();
   std::vector<std::string> values;
-  if (key == "recompute") values = {"none", "selective", "full"};
+  if (key == "recompute") values = {"none", "selective", "mlp", "full"};
   if (key == "stage_layout") values = {"even", "embedding_loss", "cost_balanced"};
   if (key == "model") {
     for (const Architecture& model : model_presets()) values.push_back(model.name);

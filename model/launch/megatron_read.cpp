@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "model/launch/formats.h"
 #include "model/launch/megatron_names.h"
@@ -161,6 +162,10 @@ void read_pipeline(Taker& in, Recipe& recipe) {
   }
 }
 
+bool one_of(const std::vector<std::string>& values, std::initializer_list<std::string_view> names) {
+  return values.size() == 1 && std::find(names.begin(), names.end(), values.front()) != names.end();
+}
+
 void read_recompute(Taker& in, Recipe& recipe) {
   const std::string granularity = in.word("--recompute-granularity"), method = in.word("--recompute-method");
   const std::int64_t layers = in.number("--recompute-num-layers", 1);
@@ -169,11 +174,12 @@ void read_recompute(Taker& in, Recipe& recipe) {
   if (selective) {
     if (!method.empty()) {
       in.problem("launch.recompute", "", "--recompute-method is not supported with selective recompute", "leave it out");
-    } else if (modules != nullptr && (modules->values.size() != 1 || modules->values.front() != "core_attn")) {
-      in.problem("launch.recompute", modules->where, "a recipe's selective recompute is core_attn alone in this rule set",
-                 "name core_attn only, or full");
+    } else if (modules != nullptr && !one_of(modules->values, {"core_attn", "mlp"})) {
+      in.problem("launch.recompute", modules->where, "a recipe recomputes core_attn alone, mlp alone or whole layers",
+                 "name core_attn or mlp only, or full");
     }
-    recipe.recompute.kind = RecomputeKind::kSelective;
+    const bool mlp = modules != nullptr && one_of(modules->values, {"mlp"});
+    recipe.recompute.kind = mlp ? RecomputeKind::kMlp : RecomputeKind::kSelective;
   } else if (granularity == "full") {
     if (method == "uniform" && layers == 1) {
       recipe.recompute.kind = RecomputeKind::kFull;

@@ -99,6 +99,10 @@ void write_recompute(Writer& out, const Recipe& recipe) {
       out.add(granularity, {"selective"}, "recompute", "part of a layer runs again in backward");
       out.add("--recompute-modules", {"core_attn"}, "recompute", "the attention core, as the rule set counts it");
       return;
+    case RecomputeKind::kMlp:
+      out.add(granularity, {"selective"}, "recompute", "part of a layer runs again in backward");
+      out.add("--recompute-modules", {"mlp"}, "recompute", "the MLP and the norm fused into it");
+      return;
     case RecomputeKind::kFull:
       out.add(granularity, {"full"}, "recompute", why);
       out.add(method, {"uniform"}, "recompute", "every layer; full without a method is an error");

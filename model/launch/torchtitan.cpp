@@ -98,8 +98,9 @@ void write_work(Writer& out, const Recipe& recipe) {
     case RecomputeKind::kFull:
       out.add("activation_checkpoint.mode", {"full"}, "recompute", "a whole layer runs again: only its input stays");
       break;
+    case RecomputeKind::kMlp:
     case RecomputeKind::kBlock:
-      out.cannot("recompute", to_text(recipe.recompute), "torchtitan has every n-th layer, not the first n",
+      out.cannot("recompute", to_text(recipe.recompute), "torchtitan recomputes every layer, every n-th, or its own selection",
                  "plan with recompute none, selective or full");
       break;
   }

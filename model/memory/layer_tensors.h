@@ -11,6 +11,7 @@ namespace cpfit {
 /// Which parts of a layer's tensors a walk emits; recompute = selective keeps some and drops others.
 struct LayerParts {
   bool norm_outputs = true;
+  bool mlp = true;  // all of the MLP half but the residual that its norm reads
   bool activation_product = true;
   bool unfused_scores = true;
 };
@@ -67,9 +68,9 @@ void attention_tensors(const RecipeFigures& f, Component component, double copie
   }
 }
 
+/// Between the MLP's two products.
 template <class Sink>
-void mlp_tensors(const RecipeFigures& f, Component component, double copies, const LayerParts& parts, Sink& sink) {
-  norm_tensors(f, component, copies, parts, sink);
+void mlp_width_tensors(const RecipeFigures& f, Component component, double copies, const LayerParts& parts, Sink& sink) {
   const double elements = copies * f.tokens * f.ffn;
   sink({component, "mlp.in", "2*T*F per layer, 4*T*F when gated", "cp_model B.3"}, (f.gated ? 4.0 : 2.0) * elements);
   if (!parts.activation_product) return;
@@ -79,6 +80,25 @@ void mlp_tensors(const RecipeFigures& f, Component component, double copies, con
     sink({component, "mlp.unfused_copies", "(mlp_activation_bytes - 6)*T*F per layer", "rule set"},
          (f.rules->mlp_activation_bytes_per_ffn - 6.0) * elements);
   }
+}
+
+template <class Sink>
+void mlp_tensors(const RecipeFigures& f, Component component, double copies, const LayerParts& parts, Sink& sink) {
+  LayerParts of_norm = parts;
+  of_norm.norm_outputs = parts.norm_outputs && parts.mlp;
+  norm_tensors(f, component, copies, of_norm, sink);
+  if (parts.mlp) mlp_width_tensors(f, component, copies, parts, sink);
+}
+
+/// What a run of the MLP half alone makes anew; the residual that its norm reads was kept.
+template <class Sink>
+void mlp_again_tensors(const RecipeFigures& f, Component component, double copies, Sink& sink) {
+  const double hidden = copies * f.tokens * f.hidden / f.sp;
+  sink({component, "norm.output", "e*T*H/(tp if SP), e = 2 or the FP8 copy's bytes", "cp_model B.3, frameworks 1.4"},
+       f.linear_input * hidden);
+  mlp_width_tensors(f, component, copies, LayerParts{}, sink);
+  sink({component, "mlp.output", "2*T*H/(tp if SP)", "Megatron random.py CheckpointFunction.backward holds the outputs"},
+       2.0 * hidden);
 }
 
 template <class Sink>
@@ -104,6 +124,7 @@ void second_matmul_tensors(const RecipeFigures& f, LayerHalves copies, Sink& sin
 template <class Sink>
 void saved_layer_tensors(const RecipeFigures& f, const Recompute& recompute, LayerHalves copies, Sink& sink) {
   LayerParts parts;
+  parts.mlp = recompute.kind != RecomputeKind::kMlp;
   if (recompute.kind == RecomputeKind::kSelective) {
     const SelectiveRecompute kind = f.rules->selective_recompute;
     if (kind == SelectiveRecompute::kEverySecondMatmul) return second_matmul_tensors(f, copies, sink);

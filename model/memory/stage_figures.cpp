@@ -115,9 +115,13 @@ void set_layer_units(const Recompute& recompute, RecipeFigures& f) {
   f.saved_unit = {attention.total, mlp.total};
   if (recompute.kind == RecomputeKind::kNone) return;
   attention.total = mlp.total = 0.0;
-  layer_tensors(f, Component::kRecompute, {1.0, 0.0}, LayerParts{}, attention);
-  layer_tensors(f, Component::kRecompute, {0.0, 1.0}, LayerParts{}, mlp);
-  f.full_unit = {attention.total, mlp.total};
+  if (recompute.kind == RecomputeKind::kMlp) {
+    mlp_again_tensors(f, Component::kRecompute, 1.0, mlp);
+  } else {
+    layer_tensors(f, Component::kRecompute, {1.0, 0.0}, LayerParts{}, attention);
+    layer_tensors(f, Component::kRecompute, {0.0, 1.0}, LayerParts{}, mlp);
+  }
+  f.again_unit = {attention.total, mlp.total};
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ struct RecipeFigures {
   double positions = 0;
   double final_norm = 0;
   bool tied = false;
-  LayerHalves saved_unit;  // bytes that one layer saves, and of a layer in full: sums of the walks in layer_tensors.h
-  LayerHalves full_unit;
+  LayerHalves saved_unit;        // bytes that one layer saves, and of what runs again: sums of the walks in layer_tensors.h
+  LayerHalves again_unit;        // bytes of one layer that backward runs again (full, block and mlp)
   double extra_hidden_norm = 0;  // bytes per H element and norm beyond input and output
 
   [[nodiscard]] double hidden_full() const { return tokens * hidden * 2.0; }     // one hidden tensor, not sharded over tp

@@ -46,7 +46,7 @@ void pending_tensors(const StageFigures& f, Sink& sink) {
   }
 }
 
-/// The unit being recomputed: a whole layer, or what selective recompute dropped.
+/// The unit being recomputed: a whole layer, its MLP half, or what selective recompute dropped.
 template <class Sink>
 void recomputed_tensors(const StageFigures& f, LayerHalves live, Sink& sink) {
   const RecipeFigures& at = f.at;
@@ -56,7 +56,9 @@ void recomputed_tensors(const StageFigures& f, LayerHalves live, Sink& sink) {
   const SelectiveRecompute selective = at.rules->selective_recompute;
   if (recompute.kind != RecomputeKind::kSelective || selective == SelectiveRecompute::kEverySecondMatmul) {
     if constexpr (Sink::kTotalsOnly) {
-      sink.total += live.attention * at.full_unit.attention + live.mlp * at.full_unit.mlp;
+      sink.total += live.attention * at.again_unit.attention + live.mlp * at.again_unit.mlp;
+    } else if (recompute.kind == RecomputeKind::kMlp) {
+      mlp_again_tensors(at, kHere, live.mlp, sink);
     } else {
       layer_tensors(at, kHere, live, LayerParts{}, sink);
     }

@@ -214,6 +214,11 @@ inline constexpr LegalityRule kGridRules[] = {
                           layers_of_fullest_stage(at.model, at.recipe));
      },
      [](const LegalityCase& at) { return fmt::format("n may be 1 to {}", layers_of_fullest_stage(at.model, at.recipe)); }},
+    {"recompute_mlp", "the framework can recompute the MLP half of a layer by itself",
+     "the rule set's recompute_mlp (Megatron core since 2025: --recompute-modules mlp)",
+     "write recompute=full, or block-n for the first n layers of each stage",
+     [](const LegalityCase& at) { return at.recipe.recompute.kind != RecomputeKind::kMlp || at.rules.recompute_mlp; },
+     [](const LegalityCase& at) { return at.rules.name + " recomputes whole layers or its own selection"; }, nothing},
     {"rank_order", "rank_order names each axis once", "a rank has one coordinate per axis (definition)",
      "write tp, cp, dp and pp in some order, like tp-cp-dp-pp",
      [](const LegalityCase& at) {

@@ -14,7 +14,9 @@ namespace cpfit {
 
 enum class CpComm : std::uint8_t { kP2p, kAllGather, kA2a, kA2aP2p, kDoubleRing };  // TransformerEngine's names + double ring
 enum class ShardLayout : std::uint8_t { kZigzag, kContiguous, kStriped };           // how a sequence is cut over cp
-enum class RecomputeKind : std::uint8_t { kNone, kSelective, kFull, kBlock };       // block: first n layers of each stage, fully
+/// What backward runs again: what the framework's selective recompute drops, the MLP half of every layer, whole layers, or the
+/// first n layers of each stage.
+enum class RecomputeKind : std::uint8_t { kNone, kSelective, kMlp, kFull, kBlock };
 enum class StateSharding : std::uint8_t {
   kNone,
   kZero1,
@@ -118,7 +120,7 @@ inline constexpr std::int64_t kMaxWorld = std::int64_t{1} << 24;  // GPUs of one
 /// Sets one field by its key, as parse_recipe does; empty when it went well. Used for the keys of scenario files.
 [[nodiscard]] Problems set_recipe_field(Recipe& recipe, std::string_view key, std::string_view value);
 
-/// "none", "selective", "full", "block-5".
+/// "none", "selective", "mlp", "full", "block-5".
 [[nodiscard]] std::string to_text(const Recompute& value);
 [[nodiscard]] Outcome<Recompute> parse_recompute(std::string_view text);
 /// "even", "embedding_loss", "first=7;last=7" (either alone: the other counts as a middle stage), "explicit=2/34*2/3"

@@ -19,6 +19,7 @@ constexpr NamedValue<ShardLayout> kShardLayouts[] = {
     {ShardLayout::kZigzag, "zigzag"}, {ShardLayout::kContiguous, "contiguous"}, {ShardLayout::kStriped, "striped"}};
 constexpr NamedValue<RecomputeKind> kRecomputeKinds[] = {{RecomputeKind::kNone, "none"},
                                                          {RecomputeKind::kSelective, "selective"},
+                                                         {RecomputeKind::kMlp, "mlp"},
                                                          {RecomputeKind::kFull, "full"},
                                                          {RecomputeKind::kBlock, "block"}};
 constexpr NamedValue<StateSharding> kStateShardings[] = {{StateSharding::kNone, "none"},

@@ -96,7 +96,7 @@ Outcome<Recompute> parse_recompute(std::string_view text) {
     return Problem{"recipe.recompute", "recompute", fmt::format("'{}' does not say how many layers are recomputed", text),
                    "write block-5 for the first five layers of each stage"};
   }
-  return unknown_word("recipe.recompute", "recompute", text, {"none", "selective", "full", "block-5"});
+  return unknown_word("recipe.recompute", "recompute", text, {"none", "selective", "mlp", "full", "block-5"});
 }
 
 std::string to_text(const StageLayout& value) {

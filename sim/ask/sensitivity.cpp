@@ -85,7 +85,7 @@ std::vector<std::string> values_to_try(const Recipe& recipe, std::string_view ke
   }
   if (key == "precision") names(names_of<Precision>());
   if (key == "schedule") names({"1f1b", "gpipe", "zb_h1"});
-  if (key == "recompute") names({"none", "selective", "full"});
+  if (key == "recompute") names({"none", "selective", "mlp", "full"});
   if (key == "stage_layout") names({"even", "embedding_loss", "cost_balanced"});
   if (key == "rank_order") names({"tp-cp-dp-pp", "tp-cp-pp-dp", "tp-dp-cp-pp", "cp-tp-dp-pp", "tp-pp-cp-dp"});
   if (key == "framework") {

@@ -33,7 +33,7 @@ std::vector<Change> changes_of(const Workbench& bench, const Recipe& base) {
     if (base.world() % used == 0) recipe.dp = static_cast<std::int32_t>(base.world() / used);
     settle_state_shards(recipe);
   };
-  for (const RecomputeKind kind : {RecomputeKind::kSelective, RecomputeKind::kFull}) {
+  for (const RecomputeKind kind : {RecomputeKind::kSelective, RecomputeKind::kMlp, RecomputeKind::kFull}) {
     add(fmt::format("recompute={}", name_of(kind)), [&](Recipe& r) { r.recompute = {kind, 0}; });
   }
   add("micro_batch=1", [](Recipe& r) { r.micro_batch = 1; });

@@ -128,8 +128,11 @@ Axes resolve_axes(const Scenario& scenario, const RuleSet& rules) {
   axes.micro_batch = search.micro_batch;
   if (axes.micro_batch.empty()) axes.micro_batch.assign(std::begin(kAutoMicroBatches), std::end(kAutoMicroBatches));
   axes.recompute = search.recompute;
-  if (axes.recompute.empty())
-    axes.recompute = {{RecomputeKind::kNone, 0}, {RecomputeKind::kSelective, 0}, {RecomputeKind::kFull, 0}};
+  if (axes.recompute.empty()) {
+    axes.recompute = {{RecomputeKind::kNone, 0}, {RecomputeKind::kSelective, 0}};
+    if (rules.recompute_mlp) axes.recompute.push_back({RecomputeKind::kMlp, 0});
+    axes.recompute.push_back({RecomputeKind::kFull, 0});
+  }
   axes.state_sharding = !search.state_sharding.empty() ? search.state_sharding : rules.state_shardings;
   axes.state_shards = search.state_shards;
   axes.cp_comm = !search.cp_comm.empty() ? search.cp_comm : rules.cp_comms;

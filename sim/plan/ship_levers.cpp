@@ -86,6 +86,19 @@ std::optional<Lever> fewer_layers_again(Workbench& bench, const Training& traini
   return worth_it(bench, base, best, changes_between(base.recipe, best.recipe));
 }
 
+/// The MLP half of every layer run again, where the search was not asked to try it: most of what layers save goes with it, and at
+/// long sequences most of their time is attention, which it leaves alone.
+std::optional<Lever> mlp_again(Workbench& bench, const Training& training, const Candidate& base) {
+  Axes axes = resolve_axes(bench.scenario(), bench.rules());
+  const Recompute mlp{RecomputeKind::kMlp, 0};
+  if (!bench.rules().recompute_mlp || std::ranges::find(axes.recompute, mlp) != axes.recompute.end()) return std::nullopt;
+  axes.recompute = {mlp};
+  const std::vector<Candidate> found = search(bench, training, axes, {}).candidates;
+  const std::optional<std::size_t> ship = choose_ship(found, bench.scenario().requirements);
+  if (!ship || found[*ship].recipe.cp > base.recipe.cp) return std::nullopt;
+  return worth_it(bench, base, found[*ship], changes_between(base.recipe, found[*ship].recipe));
+}
+
 std::optional<Lever> overlapped_tp(Workbench& bench, const Training& training, const Candidate& base) {
   // Overlap writes into the neighbours' buffers: over NVLink or xGMI.
   if (base.recipe.tp == 1 || base.recipe.overlap_tp || bench.scenario().cluster.scale_up_domain < base.recipe.tp)
@@ -130,6 +143,7 @@ std::vector<Lever> ship_levers(Workbench& bench, const Training& training, const
     if (lever) levers.push_back(std::move(*lever));
   };
   add(placed_better(bench, training, ship));
+  add(mlp_again(bench, training, ship));
   add(fewer_layers_again(bench, training, ship));
   add(overlapped_tp(bench, training, ship));
   std::stable_sort(levers.begin(), levers.end(), [](const Lever& a, const Lever& b) { return a.gain > b.gain; });

@@ -41,11 +41,11 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
   const double beside = static_cast<double>(count.total() - count.layer.total() * model.layers) / recipe.pp / recipe.tp;
   const double root = dp_traffic(beside, context.training, recipe, context.rules).all_gather.value();
 
-  // What backward computes again is sent again: attention's exchanges, and with whole layers their collectives.
+  // What backward computes again is sent again: attention's exchanges, and the collectives of whole layers and of MLP halves.
   const Repeated repeated = repeated_on(recipe, context.rules, layers);
   const bool whole_layers = recipe.recompute.kind == RecomputeKind::kFull || recipe.recompute.kind == RecomputeKind::kBlock;
   const double backward_runs = layers * micro_batches;
-  const double forward_runs = backward_runs + (whole_layers ? repeated.rest : 0.0) * micro_batches;
+  const double forward_runs = backward_runs + ((whole_layers ? repeated.rest : 0.0) + repeated.mlp / 2.0) * micro_batches;
   const double attention_runs = backward_runs + repeated.attention * micro_batches;
   const auto tp_sent = [&](std::int32_t gathers, std::int32_t scatters, std::int32_t all_reduces) {
     return gathers * tp.gather.value() + (scatters + 2 * all_reduces) * tp.activation.value();

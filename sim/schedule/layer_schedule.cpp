@@ -164,11 +164,26 @@ void LayerSchedule::forward(std::int32_t stage, const Place& at, bool again) {
   each_kernel(stage, writer_.tag("rope", Work::kElementwise, at), a.middle, LaunchCounts::kRope, at);
   attention(stage, at, true);
   scattered_product(stage, "projection", a.row, LaunchCounts::kRowAttention, at);
+  mlp_up(stage, at);
+  if (!early) return scattered_product(stage, "mlp out", m.row, LaunchCounts::kRowMlp, at);
+  if (last > 0) each_kernel(stage, writer_.tag("mlp out", Work::kGemm, at), last, LaunchCounts::kRowMlp, at);
+}
+
+void LayerSchedule::mlp_up(std::int32_t stage, const Place& at) {
+  const HalfTimes& m = times_.mlp;
   each_kernel(stage, writer_.tag("norm", Work::kElementwise, at), m.norm, LaunchCounts::kNormMlp, at);
   gathered_product(stage, "mlp in", m.column, LaunchCounts::kColumn, at);
   each_kernel(stage, writer_.tag("activation", Work::kElementwise, at), m.middle, LaunchCounts::kActivation, at);
-  if (!early) return scattered_product(stage, "mlp out", m.row, LaunchCounts::kRowMlp, at);
-  if (last > 0) each_kernel(stage, writer_.tag("mlp out", Work::kGemm, at), last, LaunchCounts::kRowMlp, at);
+}
+
+void LayerSchedule::mlp_again(std::int32_t stage, const Place& at) {
+  const HalfTimes& m = times_.mlp;
+  if (recipe_.tp <= 1) {
+    return each_kernel(stage, writer_.tag("recompute", Work::kGemm, at), m.norm + m.column + m.middle + m.row, LaunchCounts::kMlp,
+                       at);
+  }
+  mlp_up(stage, at);
+  scattered_product(stage, "mlp out", m.row, LaunchCounts::kRowMlp, at);
 }
 
 void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, bool attention_half, const Place& at) {
@@ -247,6 +262,7 @@ void LayerSchedule::backward(std::int32_t stage, const Place& at, Repeated repea
       }
     }
     if (repeated.attention > 0.0) attention(stage, at, true);
+    if (repeated.mlp > 0.0) mlp_again(stage, at);
   }
   if (recipe_.tp <= 1) {
     const bool whole = !split_backward(recipe_);

@@ -60,6 +60,8 @@ class LayerSchedule {
   void gathered_product(std::int32_t stage, const char* name, Kernel time, std::int32_t launches, const Place& at);
   void scattered_product(std::int32_t stage, const char* name, Kernel time, std::int32_t launches, const Place& at);
   void half_backward(std::int32_t stage, const HalfTimes& half, bool attention_half, const Place& at);
+  void mlp_up(std::int32_t stage, const Place& at);  // the MLP half as far as its second product; with tensor parallelism
+  void mlp_again(std::int32_t stage, const Place& at);
   [[nodiscard]] bool windowed(std::int32_t layer) const;
 
   const ScreenContext& context_;

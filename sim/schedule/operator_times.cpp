@@ -10,6 +10,8 @@ namespace cpfit::schedule {
 
 namespace {
 
+static_assert(LaunchCounts::kMlp == operators::kMlpForwardKernels, "the screen and the timeline launch the same kernels");
+
 using engine::Picoseconds;
 using engine::to_picoseconds;
 

@@ -40,6 +40,7 @@ struct LaunchCounts {
   static constexpr std::int32_t kNormAttention = 2, kNormMlp = 3, kColumn = 1, kRope = 2, kActivation = 1, kAttention = 1,
                                 kRowAttention = 1, kRowMlp = 2;
   static constexpr std::int32_t kGradient = 1, kNormBack = 5, kMiddleBack = 2, kAttentionBack = 4, kRingStepBack = 2;
+  static constexpr std::int32_t kMlp = kNormMlp + kColumn + kActivation + kRowMlp;
 };
 
 }  // namespace cpfit::schedule

@@ -232,6 +232,8 @@ class StepWriter {
         return {};
       case RecomputeKind::kSelective:
         return repeated_by_selective(context_.rules);
+      case RecomputeKind::kMlp:
+        return kMlpAgain;
       case RecomputeKind::kFull:
         return repeated_by_full(context_.rules);
       case RecomputeKind::kBlock: {

@@ -14,8 +14,9 @@ constexpr LayerActivities kWhole{4, 4, 5};    // without tensor parallelism: hal
 constexpr LayerActivities kParted{30, 4, 5};  // collectives part every product
 constexpr LayerActivities kAgain{2, 2, 2};    // the forward repeated by full recompute
 constexpr LayerActivities kPartedAgain{12, 2, 2};
-constexpr std::int64_t kTurn = 4;          // of a chunk: embedding, head, pipeline messages
-constexpr std::int64_t kStateOfLayer = 3;  // gathers and reductions of fully sharded states
+constexpr std::int64_t kMlpKernels = 1, kPartedMlpKernels = 7;  // its MLP half alone
+constexpr std::int64_t kTurn = 4;                               // of a chunk: embedding, head, pipeline messages
+constexpr std::int64_t kStateOfLayer = 3;                       // gathers and reductions of fully sharded states
 
 std::int64_t of_layer(const LayerActivities& layer, bool ring, std::int64_t steps) {
   return layer.kernels + (ring ? layer.ring_step * steps : layer.exchange);
@@ -40,6 +41,7 @@ std::int64_t estimated_activities(const ScreenContext& context, const Recipe& re
   const bool parted = recipe.tp > 1;
   std::int64_t layer = of_layer(parted ? kParted : kWhole, ring, steps);
   if (repeats) layer += of_layer(parted ? kPartedAgain : kAgain, ring, steps);
+  if (recipe.recompute.kind == RecomputeKind::kMlp) layer += parted ? kPartedMlpKernels : kMlpKernels;
   if (recipe.state_sharding == StateSharding::kZero3) layer += kStateOfLayer;
   if (split_backward(recipe)) ++layer;  // gradients of weights by themselves
   return per_stage * micro_batches * (layers * layer + std::int64_t{recipe.pp} * recipe.vpp * kTurn);

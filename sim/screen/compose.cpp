@@ -36,6 +36,7 @@ void add_layers(const LayerPasses& layer, double layers, const Repeated& repeate
   // The rest of a layer is its forward without core attention; a whole layer again is both.
   stage.backward += layer.attention_forward * repeated.attention;
   stage.backward += layer.rest_forward * repeated.rest;
+  stage.backward += layer.mlp_forward * repeated.mlp;
 }
 
 /// `windowed` of the `layers` attend through a window. Block recompute is taken to repeat both kinds alike.
@@ -47,9 +48,7 @@ StageCost stage_cost(const Recipe& recipe, const RuleSet& rules, const LayerCost
   for (const bool window : {true, false}) {
     const double count = window ? windowed : layers - windowed;
     if (count <= 0.0) continue;
-    const double share = count / layers;
-    add_layers(window ? layer.windowed : layer.global, count, {stage.repeated.attention * share, stage.repeated.rest * share},
-               stage);
+    add_layers(window ? layer.windowed : layer.global, count, stage.repeated * (count / layers), stage);
   }
   if (first) stage.forward += layer.embedding;
   if (last) {
@@ -270,7 +269,7 @@ void add_rates(const ScreenContext& context, const Recipe& recipe, const Repeate
   const TokenFlops flops = forward_flops_per_token(context.model, attended_context(context.model, context.training));
   const Flops attention = flops.attention, rest = flops.projections + flops.mlp;
   const Flops model_flops = 3.0 * (static_cast<double>(context.model.layers) * (attention + rest) + flops.head);
-  const Flops hardware_flops = model_flops + attention * repeated.attention + rest * repeated.rest;
+  const Flops hardware_flops = model_flops + attention * repeated.attention + rest * repeated.rest + flops.mlp * repeated.mlp;
   const double peak = dense_peak(context.cluster.gpu, recipe.precision).value();
   candidate.mfu = candidate.tokens_per_second_per_gpu * model_flops.value() / peak;
   candidate.hfu = candidate.tokens_per_second_per_gpu * hardware_flops.value() / peak;
@@ -301,8 +300,7 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
           accumulation_time(context, recipe, parameters_on_stage(context, recipe, count, layers, first, last));
     }
     const double total = (stage.forward.total() + stage.backward.total()).value();
-    repeated.attention += stage.repeated.attention;
-    repeated.rest += stage.repeated.rest;
+    repeated += stage.repeated;
     sum += total;
     if (split_backward(recipe)) stages.push_back(stage);
     if (total > slowest_total) {

@@ -63,6 +63,7 @@ namespace {
 struct TpExposure {
   double forward = 0, backward = 0;
   double split = 0;             // of a backward for gradients of inputs alone
+  double mlp_forward = 0;       // of forward: the MLP half's
   double last_scatter = 0;      // of forward: that of the MLP's output
   double repeated_gathers = 0;  // of a recompute that keeps what was scattered (SelectiveRecompute::kEverySecondMatmul)
   double sigma = 0;             // relative, of the collectives
@@ -106,6 +107,7 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, const
   if (traffic.forward_all_reduces > 0) {
     const double reduce = time(CollectiveKind::kAllReduce, traffic.activation);
     exposed.forward = traffic.forward_all_reduces * reduce;
+    exposed.mlp_forward = exposed.forward / 2.0;
     exposed.split = traffic.backward_all_reduces * reduce;
     exposed.backward = async ? beside(exposed.split, waits(reduce, 1.0, kColumns, products.weight_gradient)) : exposed.split;
     return exposed;
@@ -122,6 +124,9 @@ TpExposure tp_exposure(const ScreenContext& context, const Recipe& recipe, const
   const double gathers_wait = overlap ? waits(gather, covered, kColumns, products.forward) : 2.0 * gather;
   const double scatters_wait = scatter_waits(kRows[0]) + scatter_waits(kRows[1]);
   exposed.forward = overlap ? beside(2.0 * (gather + scatter), gathers_wait + scatters_wait) : gathers_wait + scatters_wait;
+  const double mlp_waits =
+      overlap ? std::max(0.0, gather - covered * products.forward[kColumns[1]]) + scatter_waits(kRows[1]) : gather + scatter;
+  exposed.mlp_forward = overlap ? beside(gather + scatter, mlp_waits) : mlp_waits;
   exposed.last_scatter = overlap ? beside(scatter, scatter_waits(kRows[1])) : scatter;
   // Op-level checkpoints keep what was scattered and repeat K's product behind one gather, one of two behind the other.
   const double mlp_wait = overlap ? beside(gather, std::max(0.0, gather - covered * products.forward[2] / 2.0)) : gather;
@@ -160,6 +165,23 @@ Cost repeated_rest(const ScreenContext& context, const Recipe& recipe, const Ran
 void apply_launch_floor(const ScreenContext& context, Cost& cost, int kernels) {
   const double host = launch_cost(context.rates, false).value() * kernels;
   cost.launch = Seconds(std::max(0.0, host - (cost.compute + cost.cp + cost.tp).value()));
+}
+
+/// The MLP half of a layer's forward: norm, both products, activation, and its tensor-parallel collectives.
+Cost mlp_half(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, const TpExposure& tp) {
+  Cost half;
+  const std::array<operators::Linear, 4> linears = operators::layer_linears(context, recipe, shape);
+  const operators::ElementwiseShares shares = operators::elementwise_shares(context, recipe, shape, false);
+  Rated elementwise = operators::elementwise(context, recipe, shape, false);
+  elementwise.time = elementwise.time * (0.5 * shares.residual + shares.activation);
+  bool in_range = true;  // the whole layer says it
+  for (const std::size_t product : {kColumns[1], kRows[1]})
+    add(half, in_range, operators::linear_forward(context, shape, linears[product]));
+  add(half, in_range, elementwise);
+  half.tp = Seconds(tp.mlp_forward);
+  half.variance += tp.sigma * tp.mlp_forward * tp.sigma * tp.mlp_forward;
+  apply_launch_floor(context, half, operators::kMlpForwardKernels);
+  return half;
 }
 
 void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, LayerCost& layer) {
@@ -234,6 +256,8 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
   add(common.forward, layer.memory_in_range, operators::elementwise(context, recipe, shape, false));
   add(common.backward, layer.memory_in_range, operators::elementwise(context, recipe, shape, true));
 
+  if (context.rules.recompute_mlp) common.mlp_forward = mlp_half(context, recipe, shape, tp);
+
   const std::int64_t windowed = windowed_layers(context, 0, context.model.layers);
   for (const bool window : {false, true}) {
     if ((window ? windowed : context.model.layers - windowed) == 0) continue;
@@ -245,6 +269,7 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
     operators::add_attention(context, recipe, steps, passes.attention_forward, attention_backward, exposure);
     passes.forward = common.forward;
     passes.rest_forward = repeated_rest(context, recipe, shape, common.forward, tp);
+    passes.mlp_forward = common.mlp_forward;
     passes.backward = common.backward;
     passes.forward += passes.attention_forward;
     passes.backward += attention_backward;

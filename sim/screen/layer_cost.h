@@ -27,6 +27,7 @@ struct LayerPasses {
   Cost backward;           // gradients of inputs and weights
   Cost attention_forward;  // core attention with its ring, part of forward
   Cost rest_forward;       // the rest of forward: recompute may repeat one without the other
+  Cost mlp_forward;        // the MLP half of forward, part of the rest
 };
 
 /// Layers differ only in their attention, where the model alternates windowed and global ones. A kind that the model does not

@@ -64,7 +64,8 @@ struct ElementwiseShares {
 [[nodiscard]] Rated elementwise(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward);
 
 /// Kernels a layer launches; the launch floor is this times the cost of a launch.
-inline constexpr int kForwardKernels = 14;   // 2 norms, 4 linears, rope 2, attention, activation, 2 residuals, 2 copies
-inline constexpr int kBackwardKernels = 26;  // twice the linears, norm backward, attention backward 3, gradient adds
+inline constexpr int kForwardKernels = 14;    // 2 norms, 4 linears, rope 2, attention, activation, 2 residuals, 2 copies
+inline constexpr int kMlpForwardKernels = 7;  // of those the MLP half's: norm and copies 3, 2 linears, activation, residual
+inline constexpr int kBackwardKernels = 26;   // twice the linears, norm backward, attention backward 3, gradient adds
 
 }  // namespace cpfit::operators

@@ -9,30 +9,27 @@ namespace cpfit {
 Repeated repeated_by_full(const RuleSet& rules) {
   // The first part of a sequence attends to nothing behind it: the square of its share of the causal pairs.
   const double again = 1.0 - rules.checkpoint_kept_attention;
-  return {again * again, 1.0};
+  return {again * again, 1.0, 0.0};
 }
 Repeated repeated_by_selective(const RuleSet& rules) {
   switch (rules.selective_recompute) {
     case SelectiveRecompute::kCoreAttention:
-      return {1.0, 0.0};
+      return {1.0, 0.0, 0.0};
     case SelectiveRecompute::kEverySecondMatmul:
-      return {0.0, 0.5};  // half of the products with everything element-wise between them; attention's output is kept
+      return {0.0, 0.5, 0.0};  // half of the products with everything element-wise between them; attention's output is kept
     case SelectiveRecompute::kNormsAndActivation:
-      return {0.0, 0.0};  // passes over memory, inside the element-wise traffic's own uncertainty
+      return {0.0, 0.0, 0.0};  // passes over memory, inside the element-wise traffic's own uncertainty
   }
   return {};
 }
 
 Repeated repeated_on(const Recipe& recipe, const RuleSet& rules, double layers) {
   double whole_layers = 0.0;
-  if (recipe.recompute.kind == RecomputeKind::kSelective) {
-    const Repeated each = repeated_by_selective(rules);
-    return {each.attention * layers, each.rest * layers};
-  }
+  if (recipe.recompute.kind == RecomputeKind::kSelective) return repeated_by_selective(rules) * layers;
+  if (recipe.recompute.kind == RecomputeKind::kMlp) return kMlpAgain * layers;
   if (recipe.recompute.kind == RecomputeKind::kFull) whole_layers = layers;
   if (recipe.recompute.kind == RecomputeKind::kBlock) whole_layers = std::min<double>(layers, recipe.recompute.block_layers);
-  const Repeated each = repeated_by_full(rules);
-  return {each.attention * whole_layers, each.rest * whole_layers};
+  return repeated_by_full(rules) * whole_layers;
 }
 
 double parameters_on_stage(const ScreenContext& context, const Recipe& recipe, const ParameterCount& count, double layers,

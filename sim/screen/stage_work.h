@@ -11,6 +11,17 @@ namespace cpfit {
 struct Repeated {
   double attention = 0;  // core attention with its ring
   double rest = 0;       // everything else
+  double mlp = 0;        // the MLP half alone, beyond what `rest` has of it
+
+  friend Repeated operator*(const Repeated& one, double count) {
+    return {one.attention * count, one.rest * count, one.mlp * count};
+  }
+  Repeated& operator+=(const Repeated& other) {
+    attention += other.attention;
+    rest += other.rest;
+    mlp += other.mlp;
+    return *this;
+  }
 };
 
 /// Backward runs in two parts: gradients of inputs, and later those of weights (ZB-H1).
@@ -21,7 +32,9 @@ struct Repeated {
 /// Shares of a fully recomputed layer, and of a layer under selective recompute (framework policies).
 [[nodiscard]] Repeated repeated_by_full(const RuleSet& rules);
 [[nodiscard]] Repeated repeated_by_selective(const RuleSet& rules);
-/// Over a stage of `layers` layers: full and block recompute repeat whole layers, selective a part of each.
+/// Of a layer whose MLP half runs again.
+inline constexpr Repeated kMlpAgain{0.0, 0.0, 1.0};
+/// Over a stage of `layers` layers: full and block recompute repeat whole layers, the others a part of each.
 [[nodiscard]] Repeated repeated_on(const Recipe& recipe, const RuleSet& rules, double layers);
 
 /// Parameters of one rank of a stage with `layers` layers: tp-sharded products, replicated norms, vocabulary at the ends.

@@ -93,6 +93,7 @@ Keys as_format(Keys keys, const std::string& format) {
     keys["state_sharding"] = "zero3";
     keys["cp_comm"] = "p2p";
     keys["a2a_degree"] = "1";
+    if (keys["recompute"] == "mlp") keys["recompute"] = "full";  // it has every layer or its own selection
   }
   if (format == "deepspeed") {  // no tensor and no pipeline ranks: all of them cut the sequence
     const int cp = std::stoi(keys["tp"]) * std::stoi(keys["cp"]) * std::stoi(keys["pp"]);

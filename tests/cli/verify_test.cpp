@@ -196,7 +196,12 @@ TEST(Gate, TheTextNamesTheCommandThatProves) {
       cpfit({"plan", example("llama3-8b-128k-2nodes"), "--no-crossover", "--no-timeline", "--no-candidates", "--db", database});
   ASSERT_EQ(said.exit_code, 0) << said.err;
   EXPECT_THAT(said.out, HasSubstr("attention: unproven - run `cpfit verify --method te_p2p --db"));
-  EXPECT_THAT(cpfit({"plan", example("llama3-8b-64k-documents"), "--no-crossover", "--no-timeline"}).out,
+  std::string uncut = read_file(example("llama3-8b-64k-documents"));
+  const std::string search = "[search]";
+  const std::size_t at = uncut.find(search);
+  ASSERT_NE(at, std::string::npos) << uncut;
+  const std::string scenario = folder.file("uncut.toml", uncut.replace(at, search.size(), search + "\ncp = 1"));
+  EXPECT_THAT(cpfit({"plan", scenario, "--no-crossover", "--no-timeline"}).out,
               HasSubstr("attention: not cut (cp = 1), nothing to prove"));
 }
 

@@ -37,7 +37,7 @@ TEST(SweepAxes, AreThoseOfTheScenario) {
   EXPECT_THAT(axis(axes, "tp").chosen, ElementsAre("1", "2", "4", "8"));
   EXPECT_THAT(axis(axes, "cp").offered, ElementsAre("1", "2", "4", "8"));
   EXPECT_TRUE(axis(axes, "cp").chosen.empty()) << "auto";
-  EXPECT_THAT(axis(axes, "recompute").offered, ElementsAre("none", "selective", "full"));
+  EXPECT_THAT(axis(axes, "recompute").offered, ElementsAre("none", "selective", "mlp", "full"));
   EXPECT_THAT(axis(axes, "recompute").chosen, ElementsAre("none", "full"));
   EXPECT_THAT(axis(axes, "vpp").offered, ElementsAre("1", "2", "4", "8")) << "divisors of 32 layers";
   const Outcome<std::shared_ptr<const Scenario>> same = sweep_scenario(design, axes);

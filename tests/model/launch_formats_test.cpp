@@ -51,6 +51,7 @@ TEST(Launch, RoundTripsOverAGrid) {
         for (const char* rest : {"",
                                  ",recompute=full",
                                  ",recompute=selective",
+                                 ",recompute=mlp",
                                  ",precision=fp8_current",
                                  ",precision=mxfp8",
                                  ",precision=fp16",

@@ -27,7 +27,7 @@ constexpr Moment kAll[] = {Moment::kBetweenSteps, Moment::kAttentionForward, Mom
 
 TEST(LedgerStructure, ComponentsSumToDevice) {
   for (const RecomputeKind kind :
-       {RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull, RecomputeKind::kBlock}) {
+       {RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kMlp, RecomputeKind::kFull, RecomputeKind::kBlock}) {
     LedgerCase c = long_context(CpComm::kP2p, 8);
     c.recipe.pp = 4;
     c.recipe.tp = 2;
@@ -302,6 +302,24 @@ TEST(LedgerStructure, RecomputeOnlySavesActivations) {
   EXPECT_DOUBLE_EQ(full, 32 * (131072.0 / 8 * 4096 * 2) + batch);  // one input per layer
   c.recipe.recompute = {RecomputeKind::kFull, 0};
   EXPECT_GT(component(allocated_at(c.at(), 0, Moment::kMlpBackward), Component::kRecompute), 0.0);
+}
+
+TEST(LedgerStructure, RecomputingTheMlpKeepsItsResidualAlone) {
+  // Per layer the norm's output 2*T*H/sp and 6*T*F/tp less (gate, up, product); in backward one layer's come back, with its
+  // output, 2*T*H/sp more.
+  LedgerCase c = long_context(CpComm::kP2p, 4);
+  c.recipe.tp = 2;
+  c.even();
+  const auto at = [&](RecomputeKind kind, Moment moment, Component which) {
+    c.recipe.recompute = {kind, 0};
+    return component(allocated_at(c.at(), 0, moment), which);
+  };
+  const double tokens = 131072.0 / 4, hidden = 2 * tokens * 4096 / 2, width = 6 * tokens * 14336 / 2;
+  EXPECT_DOUBLE_EQ(at(RecomputeKind::kNone, Moment::kForwardEnd, Component::kActivations) -
+                       at(RecomputeKind::kMlp, Moment::kForwardEnd, Component::kActivations),
+                   32 * (hidden + width));
+  EXPECT_DOUBLE_EQ(at(RecomputeKind::kMlp, Moment::kMlpBackward, Component::kRecompute), 2 * hidden + width);
+  EXPECT_EQ(at(RecomputeKind::kMlp, Moment::kAttentionBackward, Component::kRecompute), 0.0);
 }
 
 TEST(LedgerStructure, LlamaLayerBytes) {

@@ -130,6 +130,11 @@ const std::map<std::string, std::function<void(Case&)>>& breakers() {
          c.recipe.stage_layout = parse_stage_layout("explicit=16/0/8/8").value();
        }},
       {"recompute_block", [](Case& c) { c.recipe.recompute = {RecomputeKind::kBlock, 17}; }},  // 16 layers per stage
+      {"recompute_mlp",
+       [](Case& c) {
+         c.recipe.recompute.kind = RecomputeKind::kMlp;
+         c.rules.recompute_mlp = false;
+       }},
       {"rank_order", [](Case& c) { c.recipe.rank_order.axes[3] = Axis::kDp; }},
       {"heads_over_tp", [](Case& c) { c.model.heads = 33; }},
       {"kv_heads_over_tp", [](Case& c) { c.model.kv_heads = 3; }},

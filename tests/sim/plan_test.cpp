@@ -60,8 +60,10 @@ TEST(Plan, AFitWonByRecomputeIsNeverAGainOfContextParallelism) {
 }
 
 TEST(Plan, FewerRecomputedLayersAreNamedWhereTheyFit) {
-  // Llama 3 8B at 128k on 8 GPUs ships with full recompute; memory leaves room for the activations of some layers.
-  const Scenario scenario = load_scenario(std::string(CPFIT_SOURCE_DIR) + "/examples/llama3-8b-128k-1node.toml").value();
+  // Llama 3 8B at 128k on 8 GPUs ships with full recompute where the MLP does not run again by itself; memory leaves room for the
+  // activations of some layers.
+  Scenario scenario = load_scenario(std::string(CPFIT_SOURCE_DIR) + "/examples/llama3-8b-128k-1node.toml").value();
+  scenario.search.recompute = {{RecomputeKind::kNone, 0}, {RecomputeKind::kFull, 0}};
   const PlanResult result = plan_of(scenario);
   ASSERT_EQ(result.ship.recipe.recompute.kind, RecomputeKind::kFull);
   const auto lever = std::find_if(result.levers.begin(), result.levers.end(),
@@ -79,6 +81,19 @@ TEST(Plan, FewerRecomputedLayersAreNamedWhereTheyFit) {
   --recipe.recompute.block_layers;
   EXPECT_EQ(judge_candidate(bench.evaluate(scenario.training, recipe).value(), scenario.requirements).rule, "memory")
       << "one layer less does not fit";
+}
+
+TEST(Plan, RecomputingTheMlpIsNamedWhereItWasNotAskedFor) {
+  Scenario scenario = load_scenario(std::string(CPFIT_SOURCE_DIR) + "/examples/llama3-8b-128k-1node.toml").value();
+  const PlanResult free = plan_of(scenario);
+  ASSERT_EQ(free.ship.recipe.recompute.kind, RecomputeKind::kMlp) << "the file's own list has it";
+  const auto names_mlp = [](const Lever& l) { return l.change.find("recompute=mlp") != std::string::npos; };
+  EXPECT_EQ(std::ranges::count_if(free.levers, names_mlp), 0);
+  scenario.search.recompute = {{RecomputeKind::kNone, 0}, {RecomputeKind::kFull, 0}};
+  const PlanResult result = plan_of(scenario);
+  const auto lever = std::ranges::find_if(result.levers, names_mlp);
+  ASSERT_NE(lever, result.levers.end());
+  EXPECT_NEAR(lever->gain, 1.0 - free.ship.time.step() / result.ship.time.step(), 1e-12) << "the recipe a free search ships";
 }
 
 TEST(Plan, TheControlIsThereWhetherItWasAskedForOrNot) {

@@ -119,8 +119,8 @@ TEST_F(StepTest, WithoutContextParallelismThereIsNoRing) {
 
 TEST_F(StepTest, FoldedLayersAreChargedAsLayersWrittenOut) {
   // Of repeated copies the first is the one behind the fold's own first: what it waits for is a copy, not what came before all.
-  for (const char* recipe :
-       {"tp=8,cp=1,pp=1,dp=1,recompute=full", "tp=4,cp=2,cp_comm=a2a,pp=1,dp=1", "tp=1,cp=8,cp_comm=all_gather,pp=1,dp=1"}) {
+  for (const char* recipe : {"tp=8,cp=1,pp=1,dp=1,recompute=full", "tp=8,cp=1,pp=1,dp=1,recompute=mlp",
+                             "tp=4,cp=2,cp_comm=a2a,pp=1,dp=1", "tp=1,cp=8,cp_comm=all_gather,pp=1,dp=1"}) {
     const StepTimeline few = timeline(recipe), all = timeline(recipe, {.fold_layers = false});
     ASSERT_TRUE(few.folded) << recipe;
     ASSERT_FALSE(all.folded) << recipe;
@@ -184,7 +184,8 @@ TEST_F(StepTest, FoldedReplicasStandForAllOfThem) {
 TEST_F(StepTest, ScreenAndTimelineAgreeWhereNothingContends) {
   for (const char* recipe : {"tp=1,cp=8,pp=1,dp=1", "tp=2,cp=4,pp=1,dp=1", "tp=4,cp=2,pp=1,dp=1", "tp=1,cp=2,pp=1,dp=4",
                              "tp=1,cp=4,pp=2,dp=1", "tp=1,cp=8,pp=1,dp=1,cp_comm=a2a", "tp=1,cp=8,pp=1,dp=1,cp_comm=all_gather",
-                             "tp=1,cp=8,pp=1,dp=1,cp_comm=a2a+p2p,a2a_degree=2"}) {
+                             "tp=1,cp=8,pp=1,dp=1,cp_comm=a2a+p2p,a2a_degree=2", "tp=1,cp=8,pp=1,dp=1,recompute=mlp",
+                             "tp=4,cp=2,pp=1,dp=1,recompute=mlp", "tp=2,cp=2,pp=2,dp=1,recompute=mlp,overlap_tp=true"}) {
     EXPECT_NEAR(timeline(recipe).ratio(), 1.0, kAgreement) << recipe;
   }
   // With tp alone the collectives that hide in backward slow the kernels beside them and outlast some of them; the screen takes a

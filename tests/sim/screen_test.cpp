@@ -86,6 +86,19 @@ TEST_F(ScreenTest, RecomputeCostsTimeAndFreesMemory) {
   EXPECT_DOUBLE_EQ(none.hfu, none.mfu);
 }
 
+TEST_F(ScreenTest, TheMlpAloneIsAThirdOfItsTrainingTime) {
+  // Without tensor parallelism nothing but kernels runs again: of MLP and norm a forward, whose three passes are in the step.
+  const Candidate none = evaluate("tp=1,cp=8,pp=1,dp=1"), mlp = evaluate("tp=1,cp=8,pp=1,dp=1,recompute=mlp"),
+                  full = evaluate("tp=1,cp=8,pp=1,dp=1,recompute=full");
+  const double again = (mlp.time.compute - none.time.compute).value(), whole = (full.time.compute - none.time.compute).value();
+  // Of a Llama layer's products the MLP has 3*H*F of H*(H + 2*1024) + H*H + 3*H*F: 81 %; attention over 128k tokens comes on top.
+  EXPECT_LT(again, 0.81 * whole);
+  const TokenFlops flops = forward_flops_per_token(scenario.model, 65536.0);
+  const double share = flops.mlp / (flops.mlp + flops.projections + flops.attention);
+  EXPECT_NEAR(again / whole, share, 0.1);
+  EXPECT_EQ(mlp.time.exposed_cp, none.time.exposed_cp) << "attention and its ring do not run again";
+}
+
 TEST_F(ScreenTest, EachPolicyRepeatsWhatItSaysInTimeAndInHardwareFlops) {
   // HFU / MFU = 1 + repeated / (3 * (layers + head)) in FLOPs. Selective recompute under Megatron repeats core attention only;
   // torchtitan keeps attention and repeats half of the products.
@@ -101,6 +114,7 @@ TEST_F(ScreenTest, EachPolicyRepeatsWhatItSaysInTimeAndInHardwareFlops) {
   };
   EXPECT_NEAR(ratio("megatron-core", "selective"), 1.0 + layers * attention / model, 1e-9);
   EXPECT_NEAR(ratio("megatron-core", "full"), 1.0 + layers * (attention + rest) / model, 1e-9);
+  EXPECT_NEAR(ratio("megatron-core", "mlp"), 1.0 + layers * flops.mlp.value() / model, 1e-9);
   EXPECT_NEAR(ratio("torchtitan", "selective"), 1.0 + 0.5 * layers * rest / model, 1e-9);
 }
 

@@ -36,9 +36,10 @@ class StepMemoryTest : public ::testing::Test {
 TEST_F(StepMemoryTest, PeaksAgreeWithTheLedger) {
   // The ledger counts in-flight micro-batches by formula (1F1B: min(m, pp - p)), the timeline by what its turns really keep. What
   // may differ: whole bytes, and one layer's half that one of them counts as alive and the other as freed: 2 % of these peaks.
-  for (const char* recipe : {"tp=1,cp=8,pp=1,dp=1", "tp=2,cp=2,pp=2,dp=1", "tp=2,cp=4,pp=1,dp=1,recompute=full",
-                             "tp=8,cp=1,pp=1,dp=1", "tp=1,cp=2,pp=4,dp=1", "tp=1,cp=2,pp=2,dp=2,vpp=2",
-                             "tp=2,cp=1,pp=4,dp=1,vpp=8,recompute=full", "tp=1,cp=4,pp=2,dp=1,cp_comm=all_gather"}) {
+  for (const char* recipe :
+       {"tp=1,cp=8,pp=1,dp=1", "tp=2,cp=2,pp=2,dp=1", "tp=2,cp=4,pp=1,dp=1,recompute=full", "tp=2,cp=4,pp=1,dp=1,recompute=mlp",
+        "tp=8,cp=1,pp=1,dp=1", "tp=1,cp=2,pp=4,dp=1", "tp=1,cp=2,pp=2,dp=2,vpp=2", "tp=2,cp=1,pp=4,dp=1,vpp=8,recompute=full",
+        "tp=1,cp=4,pp=2,dp=1,cp_comm=all_gather"}) {
     const Peaks found = peaks(recipe);
     EXPECT_NEAR(found.track / found.ledger, 1.0, 0.02) << recipe;
     EXPECT_EQ(found.end_minus_begin, 0) << recipe << ": what a step allocates it frees";
