@@ -1,6 +1,7 @@
 #include "sim/engine/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "model/quantity/index.h"
@@ -26,7 +27,7 @@ Picoseconds time_of(double amount, double rate) {
 std::uint64_t key_of(ActivityId activity) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(activity)) << 32U; }
 std::uint64_t key_of(ActivityId activity, SlotId slot) { return key_of(activity) | (static_cast<std::uint32_t>(slot) + 1U); }
 
-/// Moves a State from its beginning to its end. Everything that happens at an event is inline in instant(): a call saves and
+/// Moves a State from its beginning to its end. Everything that happens at an event is inline in instants(): a call saves and
 /// restores more than most of them do. `kFolding`: whether a section is to be folded, which few programs have.
 template <bool kFolding>
 class Engine {
@@ -41,6 +42,8 @@ class Engine {
         start_(state.run.start.data()),
         end_(state.run.end.data()),
         posted_(state.run.posted.data()),
+        released_(program_.released.data()),
+        release_begin_(program_.release_begin.data()),
         large_(program_.slots.size() > kLarge) {}
 
   void begin() {
@@ -51,17 +54,24 @@ class Engine {
     settle();
   }
 
-  /// All events of the next instant, and the rates that follow from them. False when there is none.
-  [[gnu::flatten]] bool instant() {
-    if (s_.queue.empty()) return false;
-    s_.now = s_.queue.next_time();
-    shown_ = s_.now + s_.shift;
-    do {
-      const Event event = s_.queue.pop();
-      if (large_) fetch_next();
-      handle(event);
-    } while (s_.queue.next_time() == s_.now);
-    settle();
+  /// All events of up to `most` instants, and the rates that follow from them; ends where a section may be folded. False when the
+  /// clock has come to its end or there is no event any more.
+  [[gnu::flatten]] bool instants(std::uint32_t most) {
+    for (; most > 0; --most) {
+      if (s_.queue.empty()) return false;
+      s_.now = s_.queue.next_time();
+      shown_ = s_.now + s_.shift;
+      do {
+        const Event event = s_.queue.pop();
+        if (large_) fetch_next();
+        handle(event);
+      } while (s_.queue.next_time() == s_.now);
+      settle();
+      if (shown_ >= kLongest) return false;
+      if constexpr (kFolding) {
+        if (!s_.started_markers.empty()) return true;
+      }
+    }
     return true;
   }
 
@@ -99,18 +109,17 @@ class Engine {
     finish(activity);
   }
 
-  /// Asks memory for what the next events will want: their activities while they are among the first five of the heap, the slots
+  /// Asks memory for what the next events will want: their activities while they are among the next four of the queue, the slots
   /// when they are the first.
   void fetch_next() const {
-    // The root is vacant, its children are the next ones.
-    const std::size_t queued = std::min<std::size_t>(s_.queue.size() + 1, 5);
-    if (queued == 1) return;
-    const ActivityId next = static_cast<ActivityId>(s_.queue.peek(1).key >> 32U);
+    const std::size_t queued = std::min<std::size_t>(s_.queue.size(), 4);
+    if (queued == 0) return;
+    const ActivityId next = static_cast<ActivityId>(s_.queue.peek(0).key >> 32U);
     const SlotId slot = activities_[at(next)].first_slot;
     __builtin_prefetch(&slots_[at(slot)]);
     const std::uint32_t released = program_.release_begin[at(next)];
     if (released < program_.released.size()) __builtin_prefetch(&program_.released[released]);
-    for (std::size_t i = 1; i < queued; ++i) {
+    for (std::size_t i = 0; i < queued; ++i) {
       const std::size_t activity = at(s_.queue.peek(i).key >> 32U);
       __builtin_prefetch(&activities_[activity]);
       __builtin_prefetch(&program_.release_begin[activity]);
@@ -125,7 +134,14 @@ class Engine {
 
   void release(SlotId slot) {
     if constexpr (kFolding) s_.touch(slots_[at(slot)].activity);
-    if (--waits_[at(slot)] == 0) ready(slot);
+    if (--waits_[at(slot)] != 0) return;
+    free_slots_[free_++] = slot;
+    if (free_ == kFreeSlots) ready_all();
+  }
+
+  [[gnu::noinline]] void ready_all() {
+    for (std::size_t i = 0; i < free_; ++i) ready(free_slots_[i]);
+    free_ = 0;
   }
 
   void ready(SlotId id) {
@@ -203,9 +219,10 @@ class Engine {
       }
       if (slot->next != kNone) release(slot->next);
     }
-    const SlotId* const released = program_.released.data();
-    const SlotId* const end = released + program_.release_begin[at(id) + 1];
-    for (const SlotId* slot = released + program_.release_begin[at(id)]; slot != end; ++slot) release(*slot);
+    const SlotId* const end = released_ + release_begin_[at(id) + 1];
+    for (const SlotId* slot = released_ + release_begin_[at(id)]; slot != end; ++slot) release(*slot);
+    for (std::size_t i = 0; i < free_; ++i) ready(free_slots_[i]);
+    free_ = 0;
   }
 
   /// Behind a read launches are counted anew, and what jumps skipped before lies behind the host.
@@ -256,8 +273,14 @@ class Engine {
   Picoseconds* const start_;
   Picoseconds* const end_;
   Picoseconds* const posted_;
+  const SlotId* const released_;
+  const std::uint32_t* const release_begin_;
   const bool large_;
   Picoseconds shown_ = 0;  // now, as times in the Run
+  // Slots that the end of an activity left nothing to wait for: one place in the code readies them all.
+  static constexpr std::size_t kFreeSlots = 32;
+  std::array<SlotId, kFreeSlots> free_slots_;
+  std::size_t free_ = 0;
 };
 
 /// To the end of the program, or to where it was stopped; the problem then.
@@ -267,15 +290,14 @@ Problems move_on(State& state, Fold& fold, const std::atomic<bool>* stop) {
   Engine<kFolding> engine(state);
   engine.begin();
   constexpr std::uint32_t kLook = 4096;  // instants: a millisecond or so
-  std::uint32_t instants = 0;
   do {
     if constexpr (kFolding) {
       if (!state.started_markers.empty()) fold.at_markers();
     }
-    if (stop != nullptr && ++instants % kLook == 0 && stop->load(std::memory_order_relaxed)) {
+    if (stop != nullptr && stop->load(std::memory_order_relaxed)) {
       return {Problem{"engine.stopped", "", "the simulation was stopped", "simulate it again"}};
     }
-  } while (state.now + state.shift < kLongest && engine.instant());
+  } while (engine.instants(kLook));
   if (state.now + state.shift >= kLongest) return {too_long(program, state.run.start, state.run.end)};
   return {};
 }

@@ -1,12 +1,17 @@
-// The queue of coming events: a heap with four children per node (LaMarca and Ladner 1996: half the levels of a binary heap, the
-// four children share a cache line). The order is total, so the order of insertion leaves no trace. Entries are never moved or
-// removed: whoever put one in knows when it has become stale.
+// The queue of coming events. The order is total, so the order of insertion leaves no trace. Entries are never moved or removed:
+// whoever put one in knows when it has become stale.
 //
-// Which event is earlier cannot be guessed, so it is computed without a branch; behind the last event stand ones that never come,
-// so that every node has four children to compare. What an event leads to is mostly one more event: the place of the one taken
-// out stays empty until that is put there, which saves filling it with the last one first.
+// Few events (ranks of one node) stand in a sorted row: the next one is its first, and a new one mostly belongs near its end.
+// Many stand in a heap with four children per node (LaMarca and Ladner 1996: half the levels of a binary heap, the four children
+// share a cache line). A sorted row is such a heap already.
+//
+// Which event of a heap is earlier cannot be guessed, so it is computed without a branch; behind the last event stand ones that
+// never come, so that every node has four children to compare. What an event leads to is mostly one more event: the place of the
+// one taken out stays empty until that is put there, which saves filling it with the last one first.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -29,13 +34,40 @@ struct Event {
 class EventQueue {
  public:
   [[nodiscard]] bool empty() const { return size() == 0; }
-  [[nodiscard]] std::size_t size() const { return end_ - (next_ == 0 ? 0U : 1U); }
+  [[nodiscard]] std::size_t size() const { return in_row_ ? last_ - first_ : end_ - (next_ == 0 ? 0U : 1U); }
   /// When the next one comes; INT64_MAX when there is none.
-  [[nodiscard]] Picoseconds next_time() const { return heap_[next_].time; }
-  /// Of those to come some of the next, `place` from 0 to 4; at most size() of them mean something.
-  [[nodiscard]] const Event& peek(std::size_t place) const { return heap_[place]; }
+  [[nodiscard]] Picoseconds next_time() const { return in_row_ ? row_[first_].time : heap_[next_].time; }
+  /// After a pop: of those to come some of the next, `place` from 0 to 3. At most size() of them mean something.
+  [[nodiscard]] const Event& peek(std::size_t place) const { return in_row_ ? row_[first_ + place] : heap_[1 + place]; }
 
   void push(Event event) {
+    if (!in_row_) return push_on_heap(event);
+    std::size_t place = last_;
+    while (place > first_ && earlier(event, row_[place - 1])) {
+      row_[place] = row_[place - 1];
+      --place;
+    }
+    row_[place] = event;
+    row_[++last_].time = INT64_MAX;
+    if (last_ == kRow - 4) leave_end_of_row();
+  }
+
+  /// Not of an empty queue.
+  Event pop() {
+    if (in_row_) return row_[first_++];
+    if (next_ != 0) fill();
+    next_ = earliest_child(0);  // known before anybody asks
+    const Event event = heap_[0];
+    if (end_ <= kFew) leave_heap();
+    return event;
+  }
+
+ private:
+  static constexpr std::size_t kRow = 128;
+  static constexpr std::size_t kMany = 32;  // beyond, the row becomes a heap
+  static constexpr std::size_t kFew = 8;    // from here down the heap becomes a row
+
+  [[gnu::noinline]] void push_on_heap(Event event) {
     if (next_ != 0) return sink(event);
     std::size_t hole = end_++;
     if (heap_.size() < end_ + 4) heap_.resize(2 * heap_.size());
@@ -47,21 +79,6 @@ class EventQueue {
     }
     heap_[hole] = event;
   }
-
-  /// Not of an empty queue.
-  Event pop() {
-    if (next_ != 0) fill();
-    next_ = earliest_child(0);  // known before anybody asks
-    return heap_[0];
-  }
-
-  void clear() {
-    for (std::size_t i = 0; i < end_; ++i) heap_[i] = {};
-    end_ = 0;
-    next_ = 0;
-  }
-
- private:
   [[nodiscard]] std::size_t earliest_child(std::size_t node) const {
     const std::size_t first = 4 * node + 1;
     const Event* const child = &heap_[first];
@@ -95,9 +112,41 @@ class EventQueue {
     sink(last);
   }
 
-  std::vector<Event> heap_ = std::vector<Event>(64);  // at least four beyond `end_`, which never come
-  std::size_t end_ = 0;                               // places taken, a vacant root among them
-  std::size_t next_ = 0;                              // the earliest event: 0, or a child of the root, whose event was taken out
+  /// Back to the beginning of the row, or to the heap when there are many.
+  [[gnu::noinline]] void leave_end_of_row() {
+    const std::size_t count = last_ - first_;
+    if (count <= kMany) {
+      std::copy(row_.begin() + static_cast<std::ptrdiff_t>(first_), row_.begin() + static_cast<std::ptrdiff_t>(last_ + 1),
+                row_.begin());
+    } else {
+      heap_.assign(std::max<std::size_t>(64, 2 * count), {});
+      std::copy(row_.begin() + static_cast<std::ptrdiff_t>(first_), row_.begin() + static_cast<std::ptrdiff_t>(last_),
+                heap_.begin());
+      end_ = count;
+      next_ = 0;
+      in_row_ = false;
+    }
+    first_ = 0;
+    last_ = count;
+  }
+  /// What is left behind the vacant root, in order.
+  [[gnu::noinline]] void leave_heap() {
+    first_ = 0;
+    last_ = end_ - 1;
+    std::copy(heap_.begin() + 1, heap_.begin() + static_cast<std::ptrdiff_t>(end_), row_.begin());
+    std::sort(row_.begin(), row_.begin() + static_cast<std::ptrdiff_t>(last_), earlier);
+    row_[last_].time = INT64_MAX;
+    in_row_ = true;
+  }
+
+  // The row: events at first_ to last_, behind them one that never comes.
+  std::array<Event, kRow> row_;
+  std::size_t first_ = 0, last_ = 0;
+  bool in_row_ = true;
+  // The heap.
+  std::vector<Event> heap_;  // at least four beyond `end_`, which never come
+  std::size_t end_ = 0;      // places taken, a vacant root among them
+  std::size_t next_ = 0;     // the earliest event: 0, or a child of the root, whose event was taken out
 };
 
 }  // namespace cpfit::engine

@@ -31,7 +31,7 @@ double scale_to(double value, int bits) {
 }  // namespace
 
 FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> uses, std::span<const std::uint32_t> pattern_begin)
-    : loads_(resources.size()) {
+    : loads_(resources.size()), units_(resources.size(), 0.0) {
   std::vector<double> weights;  // of uses_
   std::vector<double> heaviest(resources.size(), 0.0);
   std::size_t longest = 0;
@@ -63,17 +63,17 @@ FairShare::FairShare(std::span<const Resource> resources, std::span<const Use> u
     const double capacity = resources[r].capacity;
     if (!(capacity > 0.0)) continue;  // nobody may draw on it: see without_rate()
     Load& load = loads_[r];
-    load.units = scale_to(capacity, kUnitBits);
-    load.whole = whole(capacity * load.units);
+    units_[r] = scale_to(capacity, kUnitBits);
+    load.whole = whole(capacity * units_[r]);
     load.least = static_cast<std::int64_t>(static_cast<double>(load.whole) * kLeastShare);
     load.hold_back(load.whole);
     load.spare = load.whole;
     if (heaviest[r] > 0.0) weight_units[r] = scale_to(heaviest[r], kWeightBits);
-    load.level_per = weight_units[r] / load.units;
+    load.level_per = weight_units[r] / units_[r];
   }
   for (std::size_t u = 0; u < uses_.size(); ++u) {
     const std::size_t r = at(id_of(*uses_[u].load));
-    uses_[u].units = weights[u] * loads_[r].units;
+    uses_[u].units = weights[u] * units_[r];
     uses_[u].weight = std::max<std::int64_t>(1, whole(weights[u] * weight_units[r]));
   }
 }
@@ -94,9 +94,9 @@ void FairShare::compile(Pattern& pattern, double cap) {
   }
 }
 
-void FairShare::compile_hold(Load& load, double amount) {
+void FairShare::compile_hold(Load& load, double amount) const {
   load.hold = amount;
-  load.hold_units = whole(std::min(amount * load.units, 4.0 * static_cast<double>(load.whole)));
+  load.hold_units = whole(std::min(amount * units_[at(id_of(load))], 4.0 * static_cast<double>(load.whole)));
 }
 
 FlowId FairShare::new_flow(std::uint32_t uses) {

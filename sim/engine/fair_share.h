@@ -127,9 +127,12 @@ class FairShare {
     std::int64_t whole = 0;  // capacity without holds, units
     std::int64_t least = 0;  // that holds leave, units
     std::int64_t held = 0;   // units
-    double units = 0;        // per amount
     double hold = 0;         // the last amount taken or given back: mostly the same one
     std::int64_t hold_units = 0;
+    // The level of a flow that has the resource to itself, at this capacity.
+    std::int64_t level_capacity = -1;
+    std::int64_t level_weight = 0;
+    double level_alone = 0;
     Picoseconds busy = 0;  // until the last flow left
     Picoseconds busy_since = 0;
     // Since the last solve, while dirty: the least capacity and the most weight that a change met.
@@ -150,8 +153,15 @@ class FairShare {
 
   [[nodiscard]] static std::int64_t demand_of(const Drawn& use, const Load& load, double cap);
   void compile(Pattern& pattern, double cap);
-  static void compile_hold(Load& load, double amount);
+  void compile_hold(Load& load, double amount) const;
   FlowId new_flow(std::uint32_t uses);
+  FlowId next_flow(std::uint32_t uses);
+  FlowId add_to_many(const Pattern& pattern, FlowId id, Picoseconds now);
+  void remove_from_many(const Pattern& pattern, FlowId id, Picoseconds now);
+  void join(const Drawn& use, std::uint32_t number, FlowId id, std::uint32_t place, Picoseconds now);
+  void leave(const Drawn& use, FlowId id, std::uint32_t place, Picoseconds now);
+  void give_up(const Drawn& use, const Flow& flow);
+  [[nodiscard]] static bool spares(const Load& load, std::int64_t spare, const Drawn& use, double cap);
   [[noreturn]] static void too_many(ResourceId resource);
   void solve();
   void change_held(ResourceId resource, double amount, int sign);
@@ -166,8 +176,9 @@ class FairShare {
   [[nodiscard]] std::size_t lowest();
 
   std::vector<Pattern> patterns_;
-  std::vector<Drawn> uses_;  // one per resource of a pattern
-  std::vector<Load> loads_;  // (resources)
+  std::vector<Drawn> uses_;    // one per resource of a pattern
+  std::vector<Load> loads_;    // (resources)
+  std::vector<double> units_;  // (resources) per amount
   // Per flow; the places of equal pattern lengths are used again.
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> places_;      // where the flow stands in its resources' members

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <queue>
 #include <random>
 
 #include "sim/engine/engine.h"
+#include "sim/engine/event_queue.h"
 #include "sim/engine/program_builder.h"
 
 namespace cpfit::engine {
@@ -21,6 +23,42 @@ Run run_of(const Program& program) {
 }
 
 Spec kernel(Picoseconds time, PatternId sms = kNone) { return {.amount = static_cast<double>(time), .cap = 1.0, .pattern = sms}; }
+
+/// Few events stand in a row, many in a heap: the queue goes there and back as its size does.
+TEST(EventQueue, GivesEventsInOrderHoweverMany) {
+  const auto later = [](const Event& a, const Event& b) { return a.time != b.time ? a.time > b.time : a.key > b.key; };
+  std::priority_queue<Event, std::vector<Event>, decltype(later)> expected(later);
+  EventQueue queue;
+  std::mt19937 random(3);
+  Picoseconds now = 0;
+  std::uint64_t key = 0;
+  std::size_t most = 0;
+  int emptied = 0;
+  for (const std::size_t wanted : {3U, 30U, 500U, 6U, 0U, 200U, 20U, 60U, 0U}) {
+    for (int i = 0; i < 3000; ++i) {
+      // Around the size that is wanted; times often coincide, keys never do.
+      const bool grows = random() % 8 + expected.size() <= wanted + random() % 8;
+      if (grows) {
+        const Event event{now + static_cast<Picoseconds>(random() % 40), (random() % 1024U) << 32U | ++key};
+        queue.push(event);
+        expected.push(event);
+      } else if (!expected.empty()) {
+        ASSERT_EQ(queue.next_time(), expected.top().time);
+        const Event event = queue.pop();
+        ASSERT_EQ(event.time, expected.top().time);
+        ASSERT_EQ(event.key, expected.top().key);
+        now = event.time;
+        expected.pop();
+      }
+      ASSERT_EQ(queue.size(), expected.size());
+      ASSERT_EQ(queue.next_time(), expected.empty() ? INT64_MAX : expected.top().time);
+      most = std::max(most, expected.size());
+      if (expected.empty()) ++emptied;
+    }
+  }
+  EXPECT_GT(most, 400U);
+  EXPECT_GT(emptied, 10);
+}
 
 TEST(Engine, AnEmptyProgramTakesNoTime) {
   ProgramBuilder builder;
