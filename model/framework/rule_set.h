@@ -71,7 +71,8 @@ struct RuleSet {
   bool sequence_first_attention = true;           // [s, b, ...]: FlashAttention's output is copied back, so one more when b > 1
   bool unfused_attention_buffer = false;          // Megatron "local": one persistent b*a/tp*s*s buffer for the scores
   SelectiveRecompute selective_recompute = SelectiveRecompute::kCoreAttention;
-  bool recompute_mlp = false;  // the MLP half of a layer can run again by itself (recompute = mlp)
+  bool a2a_keeps_both_outputs = true;  // of attention, on either side of the head exchange; else the backward sends it again
+  bool recompute_mlp = false;          // the MLP half of a layer can run again by itself (recompute = mlp)
   /// Share of the sequence, from its end, whose attention output a full recompute keeps: 1 and attention's forward does not run
   /// again, 0.5 (BurstEngine's sequence-level selective checkpoint) and its first half does, a quarter of the causal pairs.
   double checkpoint_kept_attention = 0.0;

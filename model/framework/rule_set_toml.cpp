@@ -188,6 +188,7 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(sequence_first_attention),
     CPFIT_POLICY(unfused_attention_buffer),
     CPFIT_POLICY(selective_recompute),
+    CPFIT_POLICY(a2a_keeps_both_outputs),
     CPFIT_POLICY(recompute_mlp),
     CPFIT_POLICY(checkpoint_kept_attention),
     CPFIT_POLICY(fp8_saves_low_precision),

@@ -46,6 +46,11 @@ void attention_tensors(const RecipeFigures& f, Component component, double copie
          copies * (2.0 * f.q_bytes() + f.kv_bytes()));
   }
   sink({component, "attention.output", "2*T*h_q*d per layer", "cp_model B.3"}, copies * f.q_bytes());
+  if (f.a2a > 1.0 && f.rules->a2a_keeps_both_outputs) {
+    // The kernel's backward wants the heads together, the projection's the sequence: one output on either side of the exchange.
+    sink({component, "attention.output_before_exchange", "2*T*h_q*d per layer with a head exchange", "cp_model B.3"},
+         copies * f.q_bytes());
+  }
   const bool flash =
       f.backend == AttentionBackend::kFlash2 || f.backend == AttentionBackend::kFlash3 || f.backend == AttentionBackend::kTriton;
   if (flash && f.rules->sequence_first_attention && f.micro_batch > 1.0) {

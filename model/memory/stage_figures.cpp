@@ -145,6 +145,7 @@ RecipeFigures recipe_figures(const MemoryCase& at) {
   f.vocab = ratio(padded_vocab(model.vocab, at.training.vocab_divisor, recipe.tp), recipe.tp);
   f.tp = recipe.tp;
   f.cp = recipe.cp;
+  f.a2a = a2a_ranks(recipe);
   f.pp = recipe.pp;
   f.dp = recipe.dp;
   f.vpp = recipe.vpp;

@@ -33,6 +33,7 @@ struct RecipeFigures {
   double kv = 0;           // h_kv*d, one of K or V
   double vocab = 0;        // V/tp, padded
   double tp = 1, cp = 1, pp = 1, dp = 1, vpp = 1;
+  double a2a = 1;            // ranks of the head exchange, a part of cp
   double sp = 1;             // what sequence parallelism divides by: tp, or 1 without
   double state_shards = 1;   // D = dp*cp, or the ranks that share one copy of the states
   double micro_batches = 1;  // m per step and dp rank

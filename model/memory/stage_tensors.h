@@ -117,7 +117,12 @@ void head_backward_tensors(const StageFigures& f, Sink& sink) {
   constexpr Component kHere = Component::kTransient;
   sink({kHere, "head.weight_gradient", "2*V*H/tp", "accuracy_notes 2.1"}, 2.0 * at.embedding);
   sink({kHere, "head.input_gradient", "2*T*H", "derived"}, at.hidden_full());
-  if (at.sp > 1.0) sink({kHere, "head.gathered_input", "2*T*H with SP", "derived"}, at.hidden_full());
+  if (at.sp > 1.0) {
+    sink({kHere, "head.gathered_input", "2*T*H with SP", "derived"}, at.hidden_full());
+    sink(
+        {kHere, "head.scattered_gradient", "2*T*H/tp with SP", "Megatron layers.py: reduce-scattered before the weight gradient"},
+        at.hidden_shard());
+  }
 }
 
 template <class Sink>

@@ -73,12 +73,17 @@ void add_ring(CpTraffic& traffic, const CpTensors& t, const RuleSet& rules) {
   }
 }
 
-/// Head exchange over `u` ranks: q, k, v in and out back, both passes. Bytes are per-rank inputs before (u-1)/u of them leave.
-void add_exchange(CpTraffic& traffic, const CpTensors& t, std::int32_t u, double kv_repeat) {
+/// Head exchange over `u` ranks: q, k, v in and out back, both passes; in backward out once more where it was saved on the far
+/// side alone. Bytes are per-rank inputs before (u-1)/u of them leave.
+void add_exchange(CpTraffic& traffic, const CpTensors& t, std::int32_t u, double kv_repeat, const RuleSet& rules) {
   if (u <= 1) return;
   for (CpPhaseTraffic* phase : {&traffic.forward, &traffic.backward}) {
     phase->exchanges = 4;
     phase->exchange = t.q * 2.0 + t.kv * kv_repeat;
+    if (phase == &traffic.backward && !rules.a2a_keeps_both_outputs) {
+      ++phase->exchanges;
+      phase->exchange += t.q;
+    }
     phase->sent += phase->exchange * share_that_leaves(u);
   }
 }
@@ -130,14 +135,14 @@ CpTraffic cp_traffic(const Architecture& model, const Training& training, const 
       break;
     case CpComm::kA2a:
       traffic.inner = recipe.cp;
-      add_exchange(traffic, t, recipe.cp, kv_repeat(recipe.cp));
+      add_exchange(traffic, t, recipe.cp, kv_repeat(recipe.cp), rules);
       break;
     case CpComm::kA2aP2p:
       traffic.inner = recipe.a2a_degree;
       traffic.ring = recipe.cp / recipe.a2a_degree;
       // After the exchange a rank holds u times the tokens and 1/u of the heads: Q and KV shards keep their size (A.1 checks).
       add_ring(traffic, t, rules);
-      add_exchange(traffic, t, recipe.a2a_degree, kv_repeat(recipe.a2a_degree));
+      add_exchange(traffic, t, recipe.a2a_degree, kv_repeat(recipe.a2a_degree), rules);
       break;
     case CpComm::kAllGather:
       traffic.inner = recipe.cp;

@@ -119,7 +119,7 @@ void AttentionSchedule::forward(const std::vector<std::int32_t>& ranks, const Pl
 }
 
 void AttentionSchedule::backward(const std::vector<std::int32_t>& ranks, const Place& at, bool windowed) {
-  exchange(ranks, traffic_.backward, 1, "exchange dout", at);
+  exchange(ranks, traffic_.backward, traffic_.backward.exchanges - 3, "exchange dout", at);  // and out, where it is sent again
   for (std::size_t i = 0; i < static_cast<std::size_t>(a2a_ranks(recipe_)); ++i)
     ring_backward(ring_of(ranks, i, windowed, true), at);
   exchange(ranks, traffic_.backward, 3, "exchange dq dk dv", at);

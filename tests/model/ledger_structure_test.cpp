@@ -322,6 +322,18 @@ TEST(LedgerStructure, RecomputingTheMlpKeepsItsResidualAlone) {
   EXPECT_EQ(at(RecomputeKind::kMlp, Moment::kAttentionBackward, Component::kRecompute), 0.0);
 }
 
+TEST(LedgerStructure, AHeadExchangeKeepsAttentionsOutputOnBothSides) {
+  LedgerCase c = long_context(CpComm::kA2a, 4);
+  const auto kept = [&] { return component(allocated_at(c.at(), 0, Moment::kForwardEnd), Component::kActivations); };
+  const double both = kept(), query = 2.0 * (131072.0 / 4) * 32 * 128;  // bytes of a layer's output on one rank
+  c.rules.a2a_keeps_both_outputs = false;
+  EXPECT_DOUBLE_EQ(both - kept(), 32 * query);
+  c.recipe.cp_comm = CpComm::kP2p;
+  const double ring = kept();
+  c.rules.a2a_keeps_both_outputs = true;
+  EXPECT_DOUBLE_EQ(kept(), ring) << "nothing is exchanged";
+}
+
 TEST(LedgerStructure, LlamaLayerBytes) {
   // T*[8H/sp + (2(a+2g)d + 2ad + 6F)/tp] + LSE + RMS statistics (cp_model.md B.3).
   LedgerCase c = long_context(CpComm::kP2p, 4);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/recipe/pipeline_order.h"
+#include "model/traffic/cp_traffic.h"
 #include "sim/plan/step_timeline.h"
 #include "sim/plan/timeline_summary.h"
 #include "sim/schedule/writer.h"
@@ -140,6 +141,21 @@ TEST_F(StepTest, RingsSendWhatTheMasterTableSays) {
   EXPECT_EQ(
       bytes_of(timeline("tp=1,cp=4,pp=1,dp=2,framework=ring-flash-attention,state_sharding=none"), engine::TrafficAxis::kCp),
       4.0 * 32 * 4 * (3 + 3 + 8) * kv);
+}
+
+TEST_F(StepTest, HeadExchangesSendWhatTheMasterTableSays) {
+  // 2 Q + KV in each pass, of which three quarters leave the rank; TE before 2.8 exchanges attention's output in backward once
+  // more. Q = b * s/cp * h_q * d * 2 bytes, KV as above.
+  const double query = 67108864.0, kv = 33554432.0;
+  for (const char* framework : {"megatron-core", "megatron-2024"}) {
+    const std::string text = std::string("tp=1,cp=4,pp=1,dp=2,cp_comm=a2a,framework=") + framework;
+    const Recipe recipe = parse_recipe(text, scenario.base).value();
+    const CpTraffic traffic = cp_traffic(scenario.model, scenario.training, recipe, *find_framework(framework));
+    const double again = framework == std::string("megatron-2024") ? query : 0.0;
+    EXPECT_EQ(traffic.forward.sent.value(), 0.75 * (2 * query + kv));
+    EXPECT_EQ(traffic.backward.sent.value(), 0.75 * (2 * query + kv + again));
+    EXPECT_NEAR(timeline(text).ratio(), 1.0, kAgreement) << framework;
+  }
 }
 
 TEST_F(StepTest, DegenerateHierarchiesAreTheirPlainForms) {
