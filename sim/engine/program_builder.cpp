@@ -159,14 +159,15 @@ void ProgramBuilder::expect(std::int64_t activities) {
 void ProgramBuilder::section(const Section& section) { program_.sections.push_back(section); }
 
 Program ProgramBuilder::take() {
-  // Counting sort of the waits by the activity that releases them; stable, so the order is that of the calls.
+  // Counting sort of the waits by the activity that releases them; stable, so the order is that of the calls. While they are
+  // put in place, begin[i + 1] is where the next one of i belongs: in the end where those of i + 1 begin.
   std::vector<std::uint32_t>& begin = program_.release_begin;
-  begin.assign(program_.activities.size() + 1, 0);
-  for (const auto& [before, slot] : waits_) ++begin[at(before) + 1];
-  for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+  begin.assign(program_.activities.size() + 2, 0);
+  for (const auto& [before, slot] : waits_) ++begin[at(before) + 2];
+  for (std::size_t i = 2; i < begin.size(); ++i) begin[i] += begin[i - 1];
   program_.released.resize(waits_.size());
-  std::vector<std::uint32_t> next(begin.begin(), begin.end() - 1);
-  for (const auto& [before, slot] : waits_) program_.released[next[at(before)]++] = slot;
+  for (const auto& [before, slot] : waits_) program_.released[begin[at(before) + 1]++] = slot;
+  begin.pop_back();
   if (program_.pattern_begin.empty()) program_.pattern_begin.push_back(0);
   Program done = std::move(program_);
   *this = ProgramBuilder();

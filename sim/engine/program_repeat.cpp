@@ -57,35 +57,58 @@ bool ProgramBuilder::repeats(const Mark& first, const Mark& second) const {
 }
 
 void ProgramBuilder::repeat(const Mark& block, std::int32_t times) {
+  if (times < 1) return;
   const Mark end = mark();
   const ActivityId activities = end.activity - block.activity;
   const SlotId slots = end.slot - block.slot;
   const std::size_t waits = end.wait - block.wait;
-  program_.activities.resize(at(end.activity + times * activities));
-  program_.slots.resize(at(end.slot + times * slots));
-  waits_.resize(end.wait + at(times) * waits);
+  const auto from = [](auto& all, std::size_t first) { return all.begin() + static_cast<std::ptrdiff_t>(first); };
+  // The block is taken out, moved on by one, and written as often as it repeats.
+  std::vector<Activity> activity(from(program_.activities, at(block.activity)), program_.activities.end());
+  std::vector<std::int16_t> layers;
+  for (ActivityId a = block.activity; a < end.activity; ++a) {
+    layers.push_back(static_cast<std::int16_t>(program_.activities[at(a)].layer - program_.activities[at(a - activities)].layer));
+  }
+  std::vector<std::pair<ActivityId, SlotId>> wait(from(waits_, block.wait), waits_.end());
+  std::vector<ActivityId> further;
+  for (std::size_t w = block.wait; w < end.wait; ++w) further.push_back(waits_[w].first - waits_[w - waits].first);
+  // Behind the last slot of a lane comes the first one of the next block.
+  std::vector<SlotId> first_on(program_.lanes.size(), kNone);
+  for (SlotId s = end.slot - 1; s >= block.slot; --s) first_on[at(program_.slots[at(s)].lane)] = s;
+  for (SlotId s = block.slot; s < end.slot; ++s) {
+    Slot& here = program_.slots[at(s)];
+    if (here.next == kNone) here.next = first_on[at(here.lane)] + slots;
+  }
+  std::vector<Slot> slot(from(program_.slots, at(block.slot)), program_.slots.end());
+  std::vector<std::int32_t> launches;
+  for (SlotId s = block.slot; s < end.slot; ++s) {
+    const Slot& here = program_.slots[at(s)];
+    launches.push_back(here.launch > 0 ? here.launch - program_.slots[at(s - slots)].launch : 0);
+  }
   for (std::int32_t k = 1; k <= times; ++k) {
-    for (ActivityId a = block.activity; a < end.activity; ++a) {
-      Activity& copy = program_.activities[at(a + k * activities)];
-      copy = program_.activities[at(a)];
-      copy.first_slot += k * slots;
-      copy.layer = static_cast<std::int16_t>(copy.layer + k * (copy.layer - program_.activities[at(a - activities)].layer));
+    for (std::size_t a = 0; a < activity.size(); ++a) {
+      activity[a].first_slot += slots;
+      activity[a].layer = static_cast<std::int16_t>(activity[a].layer + layers[a]);
     }
-    for (SlotId s = block.slot; s < end.slot; ++s) {
-      const SlotId index = s + k * slots;
-      Slot& copy = program_.slots[at(index)];
-      copy = program_.slots[at(s)];
-      copy.activity += k * activities;
-      copy.next = kNone;
-      if (copy.launch > 0) copy.launch += k * (copy.launch - program_.slots[at(s - slots)].launch);
-      SlotId& last = last_slot_[at(copy.lane)];
-      program_.slots[at(last)].next = index;
-      last = index;
+    program_.activities.insert(program_.activities.end(), activity.begin(), activity.end());
+    for (std::size_t s = 0; s < slot.size(); ++s) {
+      slot[s].activity += activities;
+      slot[s].next += slots;
+      slot[s].launch += launches[s];
     }
-    for (std::size_t w = block.wait; w < end.wait; ++w) {
-      const ActivityId further = waits_[w].first - waits_[w - waits].first;
-      waits_[w + at(k) * waits] = {waits_[w].first + k * further, waits_[w].second + k * slots};
+    program_.slots.insert(program_.slots.end(), slot.begin(), slot.end());
+    for (std::size_t w = 0; w < wait.size(); ++w) {
+      wait[w].first += further[w];
+      wait[w].second += slots;
     }
+    waits_.insert(waits_.end(), wait.begin(), wait.end());
+  }
+  const SlotId written = static_cast<SlotId>(program_.slots.size());
+  for (SlotId s = written - slots; s < written; ++s) {
+    Slot& here = program_.slots[at(s)];
+    if (here.next < written) continue;
+    here.next = kNone;
+    last_slot_[at(here.lane)] = s;
   }
   for (std::size_t rank = 0; rank < launched_.size(); ++rank) {
     launched_[rank] += times * (end.launched[rank] - block.launched[rank]);

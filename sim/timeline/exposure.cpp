@@ -279,17 +279,20 @@ RankAnswer rank_answer(const History& history, std::int32_t rank) { return check
 
 std::int32_t last_rank(const History& history) {
   // Skipped copies need no look: a held copy follows them on every lane that they use.
-  const std::vector<engine::Slot>& slots = history.program().slots;
+  const std::vector<engine::Activity>& activities = history.program().activities;
   std::pair<Picoseconds, Picoseconds> latest{-1, -1};  // end, posted
   std::int32_t last = 0;
-  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    const Picoseconds end = history.run().end[static_cast<std::size_t>(slots[slot].activity)];
+  for (std::size_t activity = activities.size(); activity-- > 0;) {  // the last to end are among the last
+    const Picoseconds end = history.run().end[activity];
     if (end < latest.first) continue;
-    const std::pair<Picoseconds, Picoseconds> here{end, history.run().posted[slot]};
-    const std::int32_t rank = history.rank_of(static_cast<SlotId>(slot));
-    if (here > latest || (here == latest && rank < last)) {
-      latest = here;
-      last = rank;
+    const SlotId first = activities[activity].first_slot;
+    for (SlotId slot = first; slot < first + activities[activity].slots; ++slot) {
+      const std::pair<Picoseconds, Picoseconds> here{end, history.run().posted[static_cast<std::size_t>(slot)]};
+      const std::int32_t rank = history.rank_of(slot);
+      if (here > latest || (here == latest && rank < last)) {
+        latest = here;
+        last = rank;
+      }
     }
   }
   return last;

@@ -63,16 +63,18 @@ History::History(const engine::Program& program, const engine::Run& run) : progr
   for (std::size_t slot = 0; slot < program.slots.size(); ++slot) {
     if (program.slots[slot].next != kNone) previous_[at(program.slots[slot].next)] = static_cast<SlotId>(slot);
   }
-  wait_begin_.assign(program.slots.size() + 1, 0);
-  for (const SlotId slot : program.released) ++wait_begin_[at(slot) + 1];
-  for (std::size_t i = 1; i < wait_begin_.size(); ++i) wait_begin_[i] += wait_begin_[i - 1];
+  // A counting sort: while waits are put in place, wait_begin_[i + 1] is where the next one of slot i belongs.
+  wait_begin_.assign(program.slots.size() + 2, 0);
+  for (const SlotId slot : program.released) ++wait_begin_[at(slot) + 2];
+  for (std::size_t i = 2; i < wait_begin_.size(); ++i) wait_begin_[i] += wait_begin_[i - 1];
   waits_.resize(program.released.size());
-  place.assign(wait_begin_.begin(), wait_begin_.end() - 1);
+  std::uint32_t r = 0;
   for (std::size_t a = 0; a + 1 < program.release_begin.size(); ++a) {
-    for (std::uint32_t r = program.release_begin[a]; r < program.release_begin[a + 1]; ++r) {
-      waits_[place[at(program.released[r])]++] = static_cast<ActivityId>(a);
+    for (const std::uint32_t end = program.release_begin[a + 1]; r < end; ++r) {
+      waits_[wait_begin_[at(program.released[r]) + 1]++] = static_cast<ActivityId>(a);
     }
   }
+  wait_begin_.pop_back();
 }
 
 std::span<const LaneId> History::lanes_of(std::int32_t rank) const {
