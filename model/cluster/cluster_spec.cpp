@@ -116,6 +116,8 @@ const std::map<std::string, Setter>& setters() {
       {"nic_rate", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_rate(s.nic_rate, v, w); }},
       {"nic_ports",
        [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.nic_ports, v, w, 1, 64); }},
+      {"nics_on_sockets",
+       [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_flag(s.nics_on_sockets, v, w); }},
       {"rails", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_flag(s.fabric.rails, v, w); }},
       {"nodes_per_unit", [](ClusterSpec& s, const std::string& v,
                             const std::string& w) { return set_count(s.fabric.nodes_per_unit, v, w, 0, 65536); }},
@@ -247,10 +249,11 @@ NodeTemplate node_template(const ClusterSpec& spec, const Gpu& gpu) {
   const std::int32_t switches = add("pcie", VertexKind::kPcieSwitch, spec.pcie_switches);
   const std::int32_t cpus = add("cpu", VertexKind::kCpu, spec.cpus);
 
-  const auto attach = [&](std::int32_t first, std::int32_t count, LinkClass link, BytesPerSecond rate, Seconds latency) {
+  const auto attach = [&](std::int32_t first, std::int32_t count, LinkClass link, BytesPerSecond rate, Seconds latency,
+                          bool to_sockets = false) {
     for (std::int32_t i = 0; i < count; ++i) {
-      const std::int32_t parent =
-          spec.pcie_switches > 0 ? switches + parent_of(i, count, spec.pcie_switches) : cpus + parent_of(i, count, spec.cpus);
+      const std::int32_t parent = spec.pcie_switches > 0 && !to_sockets ? switches + parent_of(i, count, spec.pcie_switches)
+                                                                        : cpus + parent_of(i, count, spec.cpus);
       join(host.links, first + i, parent, link, rate, latency);
     }
   };
@@ -259,7 +262,7 @@ NodeTemplate node_template(const ClusterSpec& spec, const Gpu& gpu) {
   } else {
     attach(gpus, spec.gpus, LinkClass::kPcie, spec.pcie_rate, spec.latency.pcie);
   }
-  attach(nics, spec.nics, LinkClass::kPcie, spec.pcie_rate, spec.latency.pcie);
+  attach(nics, spec.nics, LinkClass::kPcie, spec.pcie_rate, spec.latency.pcie, spec.nics_on_sockets);
   for (std::int32_t i = 0; i < spec.pcie_switches; ++i) {
     join(host.links, switches + i, cpus + parent_of(i, spec.pcie_switches, spec.cpus), LinkClass::kPcie, spec.pcie_rate,
          spec.latency.pcie);

@@ -43,6 +43,7 @@ struct ClusterSpec {
   std::int32_t nics = 0;
   BytesPerSecond nic_rate;  // of one NIC, ports together
   std::int32_t nic_ports = 1;
+  bool nics_on_sockets = false;  // NICs hang under the sockets, not under the GPUs' PCIe switches
   LinkLatencies latency;
   FabricRule fabric;
   std::string source;

@@ -24,15 +24,27 @@ void ConcurrentFlows::clear() {
 void ConcurrentFlows::add(std::int64_t from, std::int64_t to, double weight) {
   load_only(from, to, weight);
   links_.insert(links_.end(), buffer_.begin(), buffer_.end());
-  flows_.push_back({from, to, static_cast<std::int64_t>(links_.size())});
+  flows_.push_back({from, to, static_cast<std::int64_t>(links_.size()), static_cast<std::int64_t>(links_.size()), 1});
+}
+
+void ConcurrentFlows::add_pair(std::int64_t from, std::int64_t to, double weight) {
+  topology_.pair_routes_into(from, to, buffer_, ends_);
+  const auto begin = static_cast<std::int64_t>(links_.size());
+  const auto ways = static_cast<std::int32_t>(std::max<std::size_t>(1, ends_.size()));
+  for (const std::int32_t link : buffer_) load(link, weight / ways);
+  links_.insert(links_.end(), buffer_.begin(), buffer_.end());
+  const std::int64_t first = ends_.empty() ? 0 : static_cast<std::int64_t>(ends_.front());
+  flows_.push_back({from, to, static_cast<std::int64_t>(links_.size()), begin + first, ways});
+}
+
+void ConcurrentFlows::load(std::int32_t link, double weight) {
+  if (load_[at(link)] == 0.0) touched_.push_back(link);
+  load_[at(link)] += weight;
 }
 
 void ConcurrentFlows::load_only(std::int64_t from, std::int64_t to, double weight) {
   topology_.route_into(from, to, buffer_);
-  for (const std::int32_t link : buffer_) {
-    if (load_[at(link)] == 0.0) touched_.push_back(link);
-    load_[at(link)] += weight;
-  }
+  for (const std::int32_t link : buffer_) load(link, weight);
 }
 
 std::span<const std::int32_t> ConcurrentFlows::route(std::size_t flow) const {
@@ -65,13 +77,16 @@ double ConcurrentFlows::largest_scale() const {
 HopNetwork ConcurrentFlows::hop(std::size_t flow, std::int32_t& slowest_link) const {
   HopNetwork hop;
   double slowest = kNoRateLimit;
-  for (const std::int32_t index : route(flow)) {
+  const std::span<const std::int32_t> links = route(flow);
+  const std::int64_t begin = flows_[flow].end - static_cast<std::int64_t>(links.size());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const std::int32_t index = links[i];
     const Link& link = topology_.links()[at(index)];
-    hop.latency += link.latency;
+    if (begin + static_cast<std::int64_t>(i) < flows_[flow].first_end) hop.latency += link.latency;  // the ways are alike
     const double share = link.capacity.value() / load_[at(index)];
     if (link.link_class == LinkClass::kNic) {
       hop.crosses_node = true;
-      hop.nic_ports = link.lanes;
+      hop.nic_ports = link.lanes * flows_[flow].ways;
     }
     if (share < slowest) {
       slowest = share;

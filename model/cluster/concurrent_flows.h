@@ -21,6 +21,8 @@ class ConcurrentFlows {
 
   void clear();
   void add(std::int64_t from, std::int64_t to, double weight);
+  /// As add, of a pair with a communicator of its own: equal parts of it over each of its ways (Topology::pair_routes_into).
+  void add_pair(std::int64_t from, std::int64_t to, double weight);
   /// As add, without keeping the route: only the loads matter.
   void load_only(std::int64_t from, std::int64_t to, double weight);
 
@@ -32,7 +34,7 @@ class ConcurrentFlows {
   [[nodiscard]] HopNetwork hop(std::size_t flow) const;
   /// hop() with the name of its slowest link.
   [[nodiscard]] HopNetwork named_hop(std::size_t flow) const;
-  /// Link indices of a flow's route.
+  /// Link indices of a flow's route, of all its ways one behind the other.
   [[nodiscard]] std::span<const std::int32_t> route(std::size_t flow) const;
   /// Largest factor by which every weight can grow before a link is full.
   [[nodiscard]] double largest_scale() const;
@@ -40,12 +42,16 @@ class ConcurrentFlows {
  private:
   struct Flow {
     std::int64_t from, to, end;
+    std::int64_t first_end = 0;  // behind its first way
+    std::int32_t ways = 1;
   };
   HopNetwork hop(std::size_t flow, std::int32_t& slowest_link) const;
+  void load(std::int32_t link, double weight);
 
   const Topology& topology_;
   std::vector<double> load_;
   std::vector<std::int32_t> buffer_, links_, touched_;
+  std::vector<std::size_t> ends_;
   std::vector<Flow> flows_;
 };
 

@@ -80,6 +80,13 @@ void add_shifted(ConcurrentFlows& flows, const Groups& groups, std::int64_t shif
   for (std::int64_t rank = 0; rank < groups.ranks; ++rank) flows.add(rank, groups.shifted(rank, shift), 1.0);
 }
 
+/// The worst hop of rings whose neighbours have communicators of their own.
+HopNetwork pair_ring(const Cluster& cluster, const Groups& groups) {
+  ConcurrentFlows flows(*cluster.topology);
+  for (std::int64_t rank = 0; rank < groups.ranks; ++rank) flows.add_pair(rank, groups.shifted(rank, 1), 1.0);
+  return flows.named_hop(judge_rings(flows, domain_ranks(cluster)).worst);
+}
+
 /// How a group lies over the domains: the most domains a group spans, the fewest members it has in one of them.
 void count_domains(const Cluster& cluster, const Groups& groups, GroupNetwork& network) {
   const std::int64_t domain = domain_ranks(cluster), block = groups.block();
@@ -185,6 +192,7 @@ GroupNetwork price(const Cluster& cluster, GroupShape shape, std::int64_t period
   add_shifted(flows, groups, 1);
   const RingJudgement judged = judge_rings(flows, domain_ranks(cluster));
   network.ring = flows.named_hop(judged.worst);
+  network.pair_ring = network.ring.crosses_node ? pair_ring(cluster, groups) : network.ring;
   network.inner_hop = judged.worst_inner < 0 ? network.ring : flows.named_hop(static_cast<std::size_t>(judged.worst_inner));
   network.rings_leaving = judged.leaving;
 

@@ -34,7 +34,8 @@ struct GroupNetwork {
   std::int32_t members_per_domain = 1;  // members of one group inside one scale-up domain
   std::int32_t domains = 1;             // scale-up domains a group spans
   HopNetwork ring;                      // neighbour hop of the ring in rank order, worst
-  HopNetwork inner_hop;                 // hop inside a domain (equals ring when domains == 1)
+  HopNetwork pair_ring;  // the same where every pair of neighbours has a communicator of its own: over several NICs
+  HopNetwork inner_hop;  // hop inside a domain (equals ring when domains == 1)
   BytesPerSecond
       collective_rate;  // bus rate per member of ring collectives (AG, RS): min(scale-up, members_per_domain * NIC share)
   BytesPerSecond alltoall_rate;               // per member, injection: mixes scale-up and NIC share by destination

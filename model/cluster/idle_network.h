@@ -11,6 +11,7 @@ namespace cpfit {
   const BytesPerSecond rate = cluster.gpu.scale_up.value() > 0 ? cluster.gpu.scale_up : cluster.gpu.pcie;
   network.ring.rate = network.inner_hop.rate = network.collective_rate = network.alltoall_rate = rate;
   network.ring.flows = network.inner_hop.flows = 0;
+  network.pair_ring = network.ring;
   return network;
 }
 

@@ -130,6 +130,14 @@ GroupNetwork price_members(const Cluster& cluster, std::span<const Group> groups
   add_shift(flows, groups, 1);
   const RingJudgement judged = judge_rings(flows, domain);
   network.ring = flows.named_hop(judged.worst);
+  network.pair_ring = network.ring;
+  if (network.ring.crosses_node) {
+    ConcurrentFlows pairs(*cluster.topology);
+    for (const Group& group : groups) {
+      for (std::size_t i = 0; i < group.size(); ++i) pairs.add_pair(group[i], group[(i + 1) % group.size()], 1.0);
+    }
+    network.pair_ring = pairs.named_hop(judge_rings(pairs, domain).worst);
+  }
   network.inner_hop = judged.worst_inner < 0 ? network.ring : flows.named_hop(static_cast<std::size_t>(judged.worst_inner));
   network.rings_leaving = judged.leaving;
 

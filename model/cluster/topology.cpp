@@ -160,6 +160,30 @@ void index_fabric(Topology::Graph& graph, const std::vector<Vertex>& vertices, c
   }
 }
 
+/// What NCCL takes a PCIe link for, of its raw rate: 24 GB/s of 31.5 for 16 lanes of generation 4, and alike for the others
+/// (ncclTopoAddPci in src/graph/topo.cc).
+constexpr double kPcieOfRaw = 24.0 / 31.5;
+
+/// The NICs that a pair's channels are spread over: the GPU's own, then those that are as near, until they match its PCIe link.
+std::vector<std::int32_t> spread_over(const Topology::Graph& graph, const std::vector<Link>& links,
+                                      const std::vector<std::int32_t>& near, std::int32_t own, double pcie) {
+  std::vector<std::int32_t> used;
+  const auto first = static_cast<std::size_t>(std::find(near.begin(), near.end(), own) - near.begin());
+  double rate = 0;
+  for (std::size_t i = 0; i < near.size() && (used.empty() || rate < kPcieOfRaw * pcie); ++i) {
+    const std::int32_t nic = near[(first + i) % near.size()];
+    double out = 0;
+    const auto [begin, end] = boost::out_edges(static_cast<std::size_t>(nic), graph.csr);
+    for (auto edge = begin; edge != end; ++edge) {
+      const Link& link = links[static_cast<std::size_t>(graph.csr[*edge].link)];
+      if (link.link_class == LinkClass::kNic) out += link.capacity.value();
+    }
+    used.push_back(nic);
+    rate += out > 0 ? out : pcie;  // no fabric: nothing to spread for
+  }
+  return used;
+}
+
 /// The nearest NIC of every GPU and the ways there and back.
 void assign_nics(Topology::Graph& graph, const Topology& topology, const std::vector<std::int32_t>& gpus) {
   const auto& vertices = topology.vertices();
@@ -170,6 +194,7 @@ void assign_nics(Topology::Graph& graph, const Topology& topology, const std::ve
     std::int32_t best = -1;
     std::vector<std::int32_t> best_path;
     double best_width = 0;
+    std::vector<std::int32_t> near;
     if (node >= 0) {
       for (std::int32_t v : graph.host_vertices.row(static_cast<std::size_t>(node))) {
         if (vertices[static_cast<std::size_t>(v)].kind != VertexKind::kNic) continue;
@@ -180,6 +205,8 @@ void assign_nics(Topology::Graph& graph, const Topology& topology, const std::ve
         const bool nearer =
             best < 0 || path.size() < best_path.size() ||
             (path.size() == best_path.size() && (width > best_width || (width == best_width && served[v] < served[best])));
+        if (best < 0 || path.size() < best_path.size() || (path.size() == best_path.size() && width > best_width)) near.clear();
+        if (near.empty() || (path.size() == best_path.size() && width == best_width)) near.push_back(v);
         if (nearer) {
           best = v;
           best_path = std::move(path);
@@ -193,7 +220,11 @@ void assign_nics(Topology::Graph& graph, const Topology& topology, const std::ve
       const std::vector<std::int32_t> back = topology.host_path(best, gpu);
       graph.to_nic.values.insert(graph.to_nic.values.end(), best_path.begin(), best_path.end());
       graph.from_nic.values.insert(graph.from_nic.values.end(), back.begin(), back.end());
+      const double pcie = links[static_cast<std::size_t>(best_path.front())].capacity.value();
+      const std::vector<std::int32_t> used = spread_over(graph, links, near, best, pcie);
+      graph.near_nic.values.insert(graph.near_nic.values.end(), used.begin(), used.end());
     }
+    graph.near_nic.close_row();
     graph.to_nic.close_row();
     graph.from_nic.close_row();
   }
@@ -204,11 +235,12 @@ void rank_nics(Topology::Graph& graph, const std::vector<std::int32_t>& assigned
   std::vector<std::size_t> place_of(graph.host_position.size());
   for (std::size_t i = 0; i < assigned.size(); ++i) place_of[static_cast<std::size_t>(assigned[i])] = i;
   std::vector<std::int32_t> nic;
-  Rows to_nic, from_nic;
+  Rows to_nic, from_nic, near_nic;
   for (const std::int32_t gpu : ranked) {
     const std::size_t place = place_of[static_cast<std::size_t>(gpu)];
     nic.push_back(graph.nic[place]);
-    for (const auto& [rows, out] : {std::pair{&graph.to_nic, &to_nic}, std::pair{&graph.from_nic, &from_nic}}) {
+    for (const auto& [rows, out] :
+         {std::pair{&graph.to_nic, &to_nic}, std::pair{&graph.from_nic, &from_nic}, std::pair{&graph.near_nic, &near_nic}}) {
       const auto row = rows->row(place);
       out->values.insert(out->values.end(), row.begin(), row.end());
       out->close_row();
@@ -217,6 +249,7 @@ void rank_nics(Topology::Graph& graph, const std::vector<std::int32_t>& assigned
   graph.nic = std::move(nic);
   graph.to_nic = std::move(to_nic);
   graph.from_nic = std::move(from_nic);
+  graph.near_nic = std::move(near_nic);
 }
 
 /// Do the ranks walk through every host in the same order?

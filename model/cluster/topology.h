@@ -70,6 +70,11 @@ class Topology {
   [[nodiscard]] std::vector<std::int32_t> route(std::int64_t a, std::int64_t b) const;
   /// The same, into `out` (cleared first): no allocation once `out` has grown. Below a microsecond at 16,384 GPUs.
   void route_into(std::int64_t a, std::int64_t b, std::vector<std::int32_t>& out) const;
+  /// The ways of a message between two GPUs that have a communicator of their own, one behind the other in `links`, `ends` behind
+  /// the last link of each; equal parts of it take them. More than one where it leaves the host over several equally near NICs:
+  /// NCCL spreads its channels over as many of them as match the GPU's PCIe link (getLocalNetCountByBw and ncclTopoGetLocalNet
+  /// in its src/graph). No way at all leaves both empty.
+  void pair_routes_into(std::int64_t a, std::int64_t b, std::vector<std::int32_t>& links, std::vector<std::size_t>& ends) const;
   [[nodiscard]] bool reachable(std::int64_t a, std::int64_t b) const;
 
   /// Link indices between any two vertices of one host over PCIe and sockets only (rule 2); empty when there is no such path.

@@ -53,6 +53,7 @@ struct Topology::Graph {
   // Per GPU (rank): NIC vertex, links to it and back.
   std::vector<std::int32_t> nic;
   Rows to_nic, from_nic;
+  Rows near_nic;  // NICs that a pair's channels are spread over, the GPU's own first
 
   // Fabric: switches numbered 0..F-1, leaves grouped in pods (identical links from above). next.row(pod * F + v) are the
   // links that lead from switch v one hop nearer to any leaf of the pod, over the widest way.

@@ -178,6 +178,30 @@ void Topology::route_into(std::int64_t a, std::int64_t b, std::vector<std::int32
   out.insert(out.end(), down.begin(), down.end());
 }
 
+void Topology::pair_routes_into(std::int64_t a, std::int64_t b, std::vector<std::int32_t>& links,
+                                std::vector<std::size_t>& ends) const {
+  ends.clear();
+  route_into(a, b, links);
+  if (links.empty()) return;
+  ends.push_back(links.size());
+  const std::int32_t from = gpus_[static_cast<std::size_t>(a)], to = gpus_[static_cast<std::size_t>(b)];
+  const auto near_a = graph_->near_nic.row(static_cast<std::size_t>(a)),
+             near_b = graph_->near_nic.row(static_cast<std::size_t>(b));
+  const std::size_t ways = std::min(near_a.size(), near_b.size());
+  const bool leaves = std::ranges::any_of(links, [&](std::int32_t link) {
+    return vertices_[static_cast<std::size_t>(links_[static_cast<std::size_t>(link)].to)].kind == VertexKind::kNic;
+  });
+  for (std::size_t way = 1; leaves && way < ways; ++way) {
+    const std::vector<std::int32_t> up = host_path(from, near_a[way]), down = host_path(near_b[way], to);
+    std::vector<std::int32_t> across;
+    if (!by_network(*graph_, vertices_, links_, near_a[way], near_b[way], across)) continue;
+    links.insert(links.end(), up.begin(), up.end());
+    links.insert(links.end(), across.begin(), across.end());
+    links.insert(links.end(), down.begin(), down.end());
+    ends.push_back(links.size());
+  }
+}
+
 std::vector<std::int32_t> Topology::route(std::int64_t a, std::int64_t b) const {
   std::vector<std::int32_t> links;
   route_into(a, b, links);

@@ -58,6 +58,7 @@ struct RuleSet {
   bool kv_in_one_message = true;           // K and V concatenated, else two messages per step
   bool kv_heads_repeated_in_ring = false;  // GQA's K and V are repeated to all query heads before they travel
   bool backward_rotates_queries = false;   // BurstAttention: Q, dO, LSE and delta travel with dQ; K, V, dK and dV stay
+  bool ring_pair_communicators = false;    // each pair of ring neighbours has its own: PyTorch's isend and irecv, not batched
   bool shared_dkv_communicator = false;    // KV and dKV serialise on one communicator
   std::vector<Axis> axes = {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp};  // along which the code cuts; degrees of others are 1
   std::vector<CpComm> cp_comms = {CpComm::kP2p, CpComm::kAllGather, CpComm::kA2a, CpComm::kA2aP2p};

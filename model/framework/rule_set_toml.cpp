@@ -177,6 +177,7 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(kv_in_one_message),
     CPFIT_POLICY(kv_heads_repeated_in_ring),
     CPFIT_POLICY(backward_rotates_queries),
+    CPFIT_POLICY(ring_pair_communicators),
     CPFIT_POLICY(shared_dkv_communicator),
     CPFIT_POLICY(axes),
     CPFIT_POLICY(cp_comms),

@@ -114,9 +114,16 @@ std::vector<double> bytes_per_link(const ScreenContext& context, const Recipe& r
   const Topology& topology = *context.cluster.topology;
   std::vector<double> bytes(topology.links().size(), 0.0);
   std::vector<std::int32_t> route;
+  std::vector<std::size_t> ways;
   for_each_step_flow(context, recipe, ranks, [&](const StepFlow& flow) {
-    topology.route_into(gpu_of(flow.from), gpu_of(flow.to), route);
-    for (const std::int32_t link : route) bytes[static_cast<std::size_t>(link)] += flow.bytes;
+    double part = flow.bytes;
+    if (flow.axis == Axis::kCp && context.rules.ring_pair_communicators) {
+      topology.pair_routes_into(gpu_of(flow.from), gpu_of(flow.to), route, ways);
+      part /= static_cast<double>(std::max<std::size_t>(1, ways.size()));
+    } else {
+      topology.route_into(gpu_of(flow.from), gpu_of(flow.to), route);
+    }
+    for (const std::int32_t link : route) bytes[static_cast<std::size_t>(link)] += part;
   });
   return bytes;
 }

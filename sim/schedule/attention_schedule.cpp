@@ -111,6 +111,10 @@ AttentionSchedule::Ring AttentionSchedule::ring_of(const std::vector<std::int32_
   return ring;
 }
 
+Transfer AttentionSchedule::ring_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages) {
+  return writer_.network().message(from, to, bytes, messages, context_.rules.ring_pair_communicators);
+}
+
 void AttentionSchedule::forward(const std::vector<std::int32_t>& ranks, const Place& at, bool windowed) {
   exchange(ranks, traffic_.forward, 3, "exchange q k v", at);
   for (std::size_t i = 0; i < static_cast<std::size_t>(a2a_ranks(recipe_)); ++i)
@@ -182,7 +186,7 @@ void AttentionSchedule::prefetching_forward(const Ring& ring, const Place& at) {
       for (std::size_t p = 0; p < r; ++p) {
         const std::size_t q = ring.next(p);
         const std::int32_t from = ring.ranks[p], to = ring.ranks[q];
-        const Transfer transfer = writer_.network().message(from, to, phase.first_message, phase.messages_per_hop);
+        const Transfer transfer = ring_message(from, to, phase.first_message, phase.messages_per_hop);
         sent[p] = writer_.message(from, to, LaneKind::kCpSend, LaneKind::kCpReceive, tag, transfer, at);
         // Stream order: both ends post from the stream of this step, behind the step before last.
         const auto post = [&](std::size_t end, LaneKind kind) {
@@ -222,7 +226,7 @@ void AttentionSchedule::prefetching_forward(const Ring& ring, const Place& at) {
 ActivityId AttentionSchedule::posted_message(const Ring& ring, std::size_t from, std::size_t to, const Wire& wire,
                                              ActivityId here, ActivityId there, const Place& at) {
   const std::int32_t sender = ring.ranks[from], receiver = ring.ranks[to];
-  const Transfer transfer = writer_.network().message(sender, receiver, wire.bytes, wire.messages);
+  const Transfer transfer = ring_message(sender, receiver, wire.bytes, wire.messages);
   const ActivityId sent = writer_.message(sender, receiver, wire.send, wire.receive, wire.tag, transfer, at);
   engine::ProgramBuilder& program = writer_.program();
   const engine::LaneId send = writer_.lane(sender, wire.send), receive = writer_.lane(receiver, wire.receive);
@@ -306,7 +310,7 @@ void AttentionSchedule::waiting_backward(const Ring& ring, const Place& at) {
     const TagId tag = step_tag(step == 0 ? Numbered::kSendKv : last ? Numbered::kSendDkv : Numbered::kSendKvDkv, step, at);
     for (std::size_t p = 0; p < r; ++p) {
       const std::int32_t from = ring.ranks[p], to = ring.ranks[ring.target(p)];
-      const Transfer transfer = writer_.network().message(from, to, bytes, phase.messages_per_hop);
+      const Transfer transfer = ring_message(from, to, bytes, phase.messages_per_hop);
       sent[p] = writer_.message(from, to, LaneKind::kCpSend, LaneKind::kCpReceive, tag, transfer, at);
       program.wait(sent[p], writer_.lane(from, LaneKind::kCpSend), writer_.last(from));
       program.wait(sent[p], writer_.lane(to, LaneKind::kCpReceive), writer_.last(to));

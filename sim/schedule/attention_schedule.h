@@ -52,6 +52,7 @@ class AttentionSchedule {
   void waiting_backward(const Ring& ring, const Place& at);
   void homecoming_backward(const Ring& ring, const Place& at);
   void paired(const Ring& ring, const Place& at);
+  [[nodiscard]] Transfer ring_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages);
   /// Both ends post it from their compute streams; `here` and `there` are what the ends wait for besides.
   engine::ActivityId posted_message(const Ring& ring, std::size_t from, std::size_t to, const Wire& wire, engine::ActivityId here,
                                     engine::ActivityId there, const Place& at);

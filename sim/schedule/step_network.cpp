@@ -69,12 +69,22 @@ engine::ResourceId StepNetwork::resource_of(std::int32_t link) {
   return found->second;
 }
 
-void StepNetwork::add_route(std::int64_t from, std::int64_t to, double weight, Weights& weights) {
+std::size_t StepNetwork::find_ways(std::int64_t from, std::int64_t to, bool pair) {
+  if (pair) {
+    context_.cluster.topology->pair_routes_into(from, to, route_, way_ends_);
+    return std::max<std::size_t>(1, way_ends_.size());
+  }
   context_.cluster.topology->route_into(from, to, route_);
-  for (const std::int32_t link : route_) weights[link] += weight;
+  way_ends_.assign(1, route_.size());
+  return 1;
 }
 
-void StepNetwork::add_images(std::int64_t from, std::int64_t to, double weight, Weights& weights) {
+void StepNetwork::add_route(std::int64_t from, std::int64_t to, double weight, Weights& weights, bool pair) {
+  const double part = weight / static_cast<double>(find_ways(from, to, pair));
+  for (const std::int32_t link : route_) weights[link] += part;
+}
+
+void StepNetwork::add_images(std::int64_t from, std::int64_t to, double weight, Weights& weights, bool pair) {
   const Coordinate a = coordinate_of(recipe_, from), b = coordinate_of(recipe_, to);
   const std::int32_t lanes = ranks_.tp() == recipe_.tp ? 1 : recipe_.tp;
   const std::int32_t replicas = ranks_.dp() == recipe_.dp ? 1 : std::min(recipe_.dp, kCountedReplicas);
@@ -85,10 +95,10 @@ void StepNetwork::add_images(std::int64_t from, std::int64_t to, double weight, 
       from_image.tp = to_image.tp = a.tp + t;
       from_image.dp = (a.dp + d) % recipe_.dp;
       to_image.dp = (b.dp + d) % recipe_.dp;
-      context_.cluster.topology->route_into(rank_of(recipe_, from_image), rank_of(recipe_, to_image), route_);
+      const double part = weight / static_cast<double>(find_ways(rank_of(recipe_, from_image), rank_of(recipe_, to_image), pair));
       for (const std::int32_t link : route_) {
         const auto shared = weights.find(link);
-        if (shared != weights.end()) shared->second += weight;
+        if (shared != weights.end()) shared->second += part;
       }
     }
   }
@@ -105,32 +115,35 @@ engine::PatternId StepNetwork::pattern_of(const Weights& weights, double cap, st
   return program_.pattern(std::move(uses));
 }
 
-Transfer StepNetwork::message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages) {
+Transfer StepNetwork::message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages, bool pair) {
   if (bytes.value() <= 0.0) return {};
   std::vector<KnownMessage>& known = messages_[static_cast<std::size_t>(from)];
   for (const KnownMessage& message : known) {
-    if (message.to == to && message.bytes == bytes.value() && message.messages == messages) return message.transfer;
+    if (message.to == to && message.bytes == bytes.value() && message.messages == messages && message.pair == pair)
+      return message.transfer;
   }
-  known.push_back({to, messages, bytes.value(), new_message(from, to, bytes, messages)});
+  known.push_back({to, messages, bytes.value(), pair, new_message(from, to, bytes, messages, pair)});
   return known.back().transfer;
 }
 
-Transfer StepNetwork::new_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages) {
+Transfer StepNetwork::new_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages, bool pair) {
   Transfer transfer;
   const std::int64_t a = ranks_.global(from), b = ranks_.global(to);
   const Topology& topology = *context_.cluster.topology;
   Weights weights;
-  add_route(a, b, 1.0, weights);
-  // What the route gives alone: the slowest of its links in raw capacity, its latency, as the screen's hop.
+  add_route(a, b, 1.0, weights, pair);
+  const auto ways = static_cast<std::int32_t>(way_ends_.size());
+  // What the route gives alone: the slowest of its links in raw capacity, the latency of one way, as the screen's hop.
   BytesPerSecond slowest(std::numeric_limits<double>::infinity());
   std::int32_t nic_ports = 1;
   Seconds latency;
+  for (std::size_t i = 0; !way_ends_.empty() && i < way_ends_.front(); ++i)
+    latency += topology.links()[static_cast<std::size_t>(route_[i])].latency;
   for (const auto& [index, weight] : weights) {
     const Link& link = topology.links()[static_cast<std::size_t>(index)];
-    latency += link.latency;
-    if (link.link_class == LinkClass::kNic) nic_ports = link.lanes;
-    if (link.capacity < slowest) {
-      slowest = link.capacity;
+    if (link.link_class == LinkClass::kNic) nic_ports = link.lanes * ways;
+    if (link.capacity / weight < slowest) {
+      slowest = link.capacity / weight;
       transfer.slowest = link.link_class;
     }
   }
@@ -142,7 +155,7 @@ Transfer StepNetwork::new_message(std::int32_t from, std::int32_t to, Bytes byte
   transfer.fixed = engine::to_picoseconds(fixed);
   transfer.amount = bytes.value();
   transfer.cap = per_picosecond(bytes / flowing);
-  add_images(a, b, 1.0, weights);
+  add_images(a, b, 1.0, weights, pair);
   std::vector<engine::Use> memory;
   if (loads_memory(transfer.slowest)) {
     memory = {{memory_[static_cast<std::size_t>(from)], 1.0}, {memory_[static_cast<std::size_t>(to)], 1.0}};

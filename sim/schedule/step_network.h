@@ -42,8 +42,8 @@ class StepNetwork {
  public:
   StepNetwork(const ScreenContext& context, const Recipe& recipe, const SimulatedRanks& ranks, engine::ProgramBuilder& program);
 
-  /// `messages` messages of `bytes` together from one simulated rank to another.
-  [[nodiscard]] Transfer message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages);
+  /// `messages` messages of `bytes` together from one simulated rank to another; `pair`: over a communicator of their own.
+  [[nodiscard]] Transfer message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages, bool pair = false);
 
   /// A collective of one group of `ranks` (0: as many as its shape says), `members` its simulated ones, `bytes` as
   /// collective_time wants them; the flows of all simulated members are part of it.
@@ -61,9 +61,11 @@ class StepNetwork {
 
  private:
   using Weights = std::map<std::int32_t, double>;  // link -> bytes per byte of the transfer
-  [[nodiscard]] Transfer new_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages);
-  void add_route(std::int64_t from, std::int64_t to, double weight, Weights& weights);
-  void add_images(std::int64_t from, std::int64_t to, double weight, Weights& weights);
+  [[nodiscard]] Transfer new_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages, bool pair);
+  /// Routes into route_; how many ways there are, equal parts over each.
+  std::size_t find_ways(std::int64_t from, std::int64_t to, bool pair);
+  void add_route(std::int64_t from, std::int64_t to, double weight, Weights& weights, bool pair = false);
+  void add_images(std::int64_t from, std::int64_t to, double weight, Weights& weights, bool pair = false);
   /// `cap`: what a collective attains alone, to which links' claims are cut; 0 for a message.
   [[nodiscard]] engine::PatternId pattern_of(const Weights& weights, double cap, std::vector<engine::Use> memory);
   [[nodiscard]] Transfer new_collective(CollectiveKind kind, GroupShape shape, std::span<const std::int32_t> members, Bytes bytes,
@@ -84,6 +86,7 @@ class StepNetwork {
   struct KnownMessage {
     std::int32_t to, messages;
     double bytes;
+    bool pair;
     Transfer transfer;
   };
   std::vector<std::vector<KnownMessage>> messages_;  // (ranks) those a rank sends: few kinds, asked for again and again
@@ -91,6 +94,7 @@ class StepNetwork {
   using CollectiveKey = std::tuple<CollectiveKind, GroupShape, std::int32_t, std::size_t, double, std::int64_t>;
   std::map<CollectiveKey, Transfer> collectives_;
   std::vector<std::int32_t> route_;
+  std::vector<std::size_t> way_ends_;
 };
 
 }  // namespace cpfit::schedule

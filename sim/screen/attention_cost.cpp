@@ -23,6 +23,7 @@ namespace {
 struct Networks {
   const GroupNetwork* ring;
   const GroupNetwork* inner;
+  const HopNetwork* hop;  // of the ring
 };
 
 double hop_seconds(const ScreenContext& context, const HopNetwork& hop, Bytes bytes, int messages) {
@@ -63,7 +64,7 @@ std::vector<double> with_merges(const std::vector<double>& steps, const std::vec
 /// Balanced pairs: every step fetches for the next one, and from the third on results go home beside it. All ranks fetch from as
 /// far away at once, so a member that leaves its domain has its share of the NICs.
 RingResult paired(const ScreenContext& context, const CpPhaseTraffic& phase, const Networks& net, const std::vector<double>& c) {
-  HopNetwork hop = net.ring->ring;
+  HopNetwork hop = *net.hop;
   if (net.ring->domains > 1) hop.rate = std::min(hop.rate, net.ring->collective_rate / net.ring->members_per_domain);
   RingResult result;
   for (std::size_t i = 0; i + 1 < c.size(); ++i) {
@@ -96,7 +97,7 @@ RingResult ring_forward(const ScreenContext& context, const CpTraffic& traffic, 
     result.total = std::accumulate(c.begin(), c.end(), 0.0);
     return result;
   }
-  const double m = hop_seconds(context, net.ring->ring, phase.first_message, phase.messages_per_hop);
+  const double m = hop_seconds(context, *net.hop, phase.first_message, phase.messages_per_hop);
   result.messages = m * phase.ring_hops;
   // TransformerEngine corrects the outputs in a loop of its own after the last step (cp_model.md A.2).
   result.total = context.rules.ring_buffers == RingBuffers::kAllSteps
@@ -126,7 +127,7 @@ RingResult ring_backward(const ScreenContext& context, const CpTraffic& traffic,
     extra += scatter;
   }
   if (phase.ring_hops > 0) {
-    const auto hop = [&](Bytes bytes) { return hop_seconds(context, net.ring->ring, bytes, phase.messages_per_hop); };
+    const auto hop = [&](Bytes bytes) { return hop_seconds(context, *net.hop, bytes, phase.messages_per_hop); };
     const double first = hop(phase.first_message), middle = hop(phase.middle_message), last = hop(phase.last_message);
     if (phase.homecoming.value() > 0.0) {
       const double home = hop(phase.homecoming);
@@ -151,7 +152,7 @@ RingResult double_ring(const ScreenContext& context, const CpTraffic& traffic, c
   RingResult result;
   const std::size_t w = static_cast<std::size_t>(traffic.inner);
   const double inner = hop_seconds(context, net.inner->ring, phase.inner_message, phase.messages_per_hop);
-  const double outer = traffic.ring > 1 ? hop_seconds(context, net.ring->ring, phase.first_message, phase.messages_per_hop) : 0.0;
+  const double outer = traffic.ring > 1 ? hop_seconds(context, *net.hop, phase.first_message, phase.messages_per_hop) : 0.0;
   for (std::size_t begin = 0; begin < c.size(); begin += w) {
     const std::size_t count = std::min(w, c.size() - begin);
     const double window = ring_two_slots(std::span(c).subspan(begin, count), inner).value();
@@ -160,7 +161,7 @@ RingResult double_ring(const ScreenContext& context, const CpTraffic& traffic, c
     result.messages += inner * static_cast<double>(count - 1) + (last ? 0.0 : outer);
   }
   if (phase.homecoming.value() > 0.0) {
-    const double home = hop_seconds(context, traffic.ring > 1 ? net.ring->ring : net.inner->ring, phase.homecoming, 1);
+    const double home = hop_seconds(context, traffic.ring > 1 ? *net.hop : net.inner->ring, phase.homecoming, 1);
     result.total += home;
     result.messages += home;
   }
@@ -170,7 +171,7 @@ RingResult double_ring(const ScreenContext& context, const CpTraffic& traffic, c
 /// Relative standard deviation of what the phase's communication exposes: that of its hops, or of its head exchanges.
 double exposed_sigma(const ScreenContext& context, const CpTraffic& traffic, const Networks& net) {
   if (traffic.ring > 1) {
-    const HopNetwork& hop = net.ring->ring;
+    const HopNetwork& hop = *net.hop;
     const Bytes bytes = std::max(traffic.forward.first_message, traffic.backward.middle_message);
     return message_time(context.rates, hop, bytes).relative_sigma;
   }
@@ -208,7 +209,9 @@ void add_attention(const ScreenContext& context, const Recipe& recipe, const Ste
   }
   const CpTraffic traffic = cp_traffic(context.model, context.training, recipe, context.rules);
   const GroupShapes shapes = group_shapes(recipe);
-  const Networks net{&context.network.at(shapes.cp_ring), &context.network.at(shapes.cp_inner)};
+  const GroupNetwork& ring = context.network.at(shapes.cp_ring);
+  const Networks net{&ring, &context.network.at(shapes.cp_inner),
+                     context.rules.ring_pair_communicators ? &ring.pair_ring : &ring.ring};
   const bool double_ringed = recipe.cp_comm == CpComm::kDoubleRing;
   const bool in_pairs = runs_in_pairs(context.training, recipe, context.rules);
   const RingResult f = double_ringed ? double_ring(context, traffic, traffic.forward, net, steps.forward, steps.forward_merge)
@@ -217,7 +220,7 @@ void add_attention(const ScreenContext& context, const Recipe& recipe, const Ste
   const RingResult b = double_ringed ? double_ring(context, traffic, traffic.backward, net, steps.backward, steps.backward_merge)
                        : in_pairs    ? paired(context, traffic.backward, net, with_merges(steps.backward, steps.backward_merge))
                                      : ring_backward(context, traffic, net, steps);
-  const LinkClass link = traffic.ring > 1 ? net.ring->ring.slowest : net.inner->collective_link;
+  const LinkClass link = traffic.ring > 1 ? net.hop->slowest : net.inner->collective_link;
   const double link_sigma = exposed_sigma(context, traffic, net);
   add_phase(context, f, steps.forward_total(), exchange_seconds(context, *net.inner, traffic.forward, traffic.inner),
             steps.forward_variance, link, link_sigma, forward, exposure.forward_exposed);
@@ -228,9 +231,9 @@ void add_attention(const ScreenContext& context, const Recipe& recipe, const Ste
   exposure.crosses_node = (traffic.ring > 1 && net.ring->domains > 1) || (traffic.inner > 1 && net.inner->domains > 1);
   if (traffic.ring > 1) {
     exposure.forward_message =
-        Seconds(hop_seconds(context, net.ring->ring, traffic.forward.first_message, traffic.forward.messages_per_hop));
+        Seconds(hop_seconds(context, *net.hop, traffic.forward.first_message, traffic.forward.messages_per_hop));
     exposure.backward_message =
-        Seconds(hop_seconds(context, net.ring->ring, traffic.backward.middle_message, traffic.backward.messages_per_hop));
+        Seconds(hop_seconds(context, *net.hop, traffic.backward.middle_message, traffic.backward.messages_per_hop));
     exposure.forward_step_compute = Seconds(*std::min_element(steps.forward.begin(), steps.forward.end()));
   }
 }

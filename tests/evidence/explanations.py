@@ -30,11 +30,9 @@ EXPLAINED = [
      "12 where two groups had chosen the same NIC; which do is not known before."),
     (lambda s: s.table == "burstengine" and s.run["group"] == "LoongTrain" and "double_ring" in s.run["recipe"],
      "LoongTrain's double ring as BurstEngine's authors ran it: half the speed that their own kernel benchmark gives the same ring "
-     "(140 TFLOP/s at these lengths). Its script sets INTRA_SIZE=1; what that does to the windows is not known."),
-    (lambda s: s.table == "burstengine" and s.run["group"] == "Megatron CP" and s.run["gpus"] > 8,
-     "one flow leaves a node here, and gets more than one NIC: a flat ring over four nodes sends 20 GB/s from node to node, in the source's "
-     "kernel benchmark as in its training runs, while patterns of all eight GPUs get no more than four NICs of 100 Gb/s. NCCL spreads a "
-     "pair's channels over NICs that are equally near until they match the GPU's PCIe link; cpfit routes a hop over one."),
+     "(140 TFLOP/s at these lengths). It is no other window: INTRA_SIZE=1 of the benchmark's script is read by nobody, its log prints "
+     "windows of a node, and the training's configuration has cp / 4, a node too (of its older file for 13B one window of all ranks, a "
+     "flat ring, which would cost 6 % and not half)."),
     (lambda s: s.table == "burstengine" and s.run["gpus"] > 8 and "cp_comm=a2a" in s.run["recipe"],
      "head exchange over the nodes at the shortest lengths, a sixth of the step. Ulysses on 32 GPUs and 256k tokens is in the sheet twice, "
      "20 % apart, with the prediction between; how far Burst's own exchange reached is not printed."),

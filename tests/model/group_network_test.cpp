@@ -49,6 +49,28 @@ TEST(GroupNetwork, Tp2Cp8OverTwoHosts) {
   EXPECT_NEAR(gb(network.alltoall_rate), 50 * 7.0 / 4, 1e-9);
 }
 
+TEST(GroupNetwork, ARingThatLeavesAloneHasTheNicsThatAreEquallyNear) {
+  // One ring over all GPUs leaves a node once: over one of its NICs of 12.5 GB/s, or over both of the socket where the pair of
+  // neighbours has a communicator of its own. What is slowest then are the NICs still: 25 GB/s against PCIe's 31.
+  const GroupNetwork flat = priced("a800-4x100g-sockets", 4, {1, 32});
+  EXPECT_DOUBLE_EQ(gb(flat.ring.rate), 12.5);
+  EXPECT_DOUBLE_EQ(gb(flat.pair_ring.rate), 25);
+  EXPECT_EQ(flat.pair_ring.slowest, LinkClass::kNic);
+  EXPECT_EQ(flat.pair_ring.nic_ports, 2);
+  EXPECT_DOUBLE_EQ(flat.pair_ring.latency.value(), flat.ring.latency.value());  // of one way, not of both
+  // Two rings leave, both over NICs 2 and 3: a half of each for each. Eight leave over four NICs: an eighth of 50 GB/s.
+  EXPECT_DOUBLE_EQ(gb(priced("a800-4x100g-sockets", 4, {2, 16}).pair_ring.rate), 12.5);
+  const GroupNetwork eight = priced("a800-4x100g-sockets", 4, {8, 4});
+  EXPECT_DOUBLE_EQ(gb(eight.ring.rate), 6.25);
+  EXPECT_DOUBLE_EQ(gb(eight.pair_ring.rate), 6.25);
+  // Inside a node, and where one NIC is nearest, a pair has what the ring has.
+  for (const GroupShape shape : {GroupShape{1, 8}, GroupShape{1, 16}, GroupShape{2, 8}}) {
+    const GroupNetwork network = priced("dgx-h100", 2, shape);
+    EXPECT_DOUBLE_EQ(network.pair_ring.rate.value(), network.ring.rate.value());
+    EXPECT_EQ(network.pair_ring.link, network.ring.link);
+  }
+}
+
 TEST(GroupNetwork, DataParallelOnRails) {
   const GroupNetwork network = priced("dgx-h100", 8, {8, 8});
   EXPECT_DOUBLE_EQ(gb(network.ring.rate), 50);  // one member per host, eight groups on eight rails

@@ -49,6 +49,48 @@ TEST(Routes, OtherRailAndOtherUnitCrossTheSpine) {
               ElementsAre("n0.gpu0", "n0.pcie0", "n0.nic0", "leaf0", "spine0", "leaf8", "n32.nic0", "n32.pcie0", "n32.gpu0"));
 }
 
+/// The NICs by which the ways of a pair leave and enter, in order: "n0.nic3 > n1.nic1".
+std::vector<std::string> pair_nics(const Topology& topology, std::int64_t a, std::int64_t b) {
+  std::vector<std::int32_t> links;
+  std::vector<std::size_t> ends;
+  topology.pair_routes_into(a, b, links, ends);
+  std::vector<std::string> ways;
+  for (std::size_t way = 0, link = 0; way < ends.size(); ++way) {
+    std::string text;
+    for (; link < ends[way]; ++link) {
+      const Vertex& to =
+          topology.vertices()[static_cast<std::size_t>(topology.links()[static_cast<std::size_t>(links[link])].to)];
+      if (to.kind == VertexKind::kNic) text += (text.empty() ? "" : " > ") + to.name;
+    }
+    ways.push_back(text);
+  }
+  return ways;
+}
+
+TEST(Routes, APairSpreadsOverTheNearNicsThatItsPcieLinkFills) {
+  // Four NICs of 12.5 GB/s, two under each socket; a GPU of PCIe 4 takes 24 GB/s: both of its socket, its own first. GPUs 4 to 7
+  // take NICs 2, 3, 2, 3 for their own.
+  const Cluster sockets = build_cluster("a800-4x100g-sockets", 2).value();
+  EXPECT_THAT(pair_nics(*sockets.topology, 7, 8), ElementsAre("n0.nic3 > n1.nic0", "n0.nic2 > n1.nic1"));
+  EXPECT_THAT(pair_nics(*sockets.topology, 0, 8), ElementsAre("n0.nic0 > n1.nic0", "n0.nic1 > n1.nic1"));
+  EXPECT_THAT(pair_nics(*sockets.topology, 0, 1), ElementsAre(""));  // NVLink
+  EXPECT_THAT(pair_nics(*sockets.topology, 3, 3), IsEmpty());
+  // Two of 25 GB/s are near here, and one of them fills the link; of 12.5 it takes two, of 6.25 there are no more.
+  ClusterSpec spec = find_cluster_spec("dgx-a100").value();
+  EXPECT_EQ(pair_nics(*build_cluster(spec, 2).value().topology, 7, 8).size(), 1u);
+  spec.nic_rate = BytesPerSecond(12.5e9);
+  EXPECT_THAT(pair_nics(*build_cluster(spec, 2).value().topology, 7, 8), ElementsAre("n0.nic7 > n1.nic0", "n0.nic6 > n1.nic1"));
+  spec.nic_rate = BytesPerSecond(6.25e9);
+  EXPECT_EQ(pair_nics(*build_cluster(spec, 2).value().topology, 7, 8).size(), 2u);
+  for (const char* one : {"dgx-h100", "a800-4x100g", "dgx-b300", "aws-p5", "aws-p4d"}) {
+    const Cluster cluster = build_cluster(one, 40).value();
+    EXPECT_EQ(pair_nics(*cluster.topology, 0, cluster.gpus() - 1).size(), 1u) << one;
+  }
+  // A Grace CPU has two NICs, and NVLink-C2C takes more than they give.
+  const Cluster grace = build_cluster("gb200-nvl72", 36).value();
+  EXPECT_EQ(pair_nics(*grace.topology, 0, grace.gpus() - 1).size(), 2u);
+}
+
 TEST(Routes, PodsMeetAtTheCore) {
   const Cluster cluster = build_cluster("grand-teton-h100", 385).value();  // pods of 384 hosts, racks of 2
   const std::vector<std::string> route = names(*cluster.topology, 0, 384 * 8);

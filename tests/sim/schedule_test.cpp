@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "model/cluster/cluster_spec.h"
 #include "model/recipe/pipeline_order.h"
 #include "model/traffic/cp_traffic.h"
 #include "sim/plan/step_timeline.h"
@@ -207,6 +208,38 @@ TEST_F(StepTest, ScreenAndTimelineAgreeWhereNothingContends) {
   // With tp alone the collectives that hide in backward slow the kernels beside them and outlast some of them; the screen takes a
   // share for both: 2.2 % of this step.
   EXPECT_NEAR(timeline("tp=8,cp=1,pp=1,dp=1").ratio(), 1.0, 0.025);
+}
+
+TEST_F(StepTest, RingsOfPairsSpreadOverNearNicsOnBothAndTheirLinksAddUp) {
+  // cp = 16 over two nodes leaves each once, forward from its last GPU, backward from its first. Under the sockets two NICs are
+  // equally near: half of a hop's bytes on each, on screen and timeline. Under the switches one is nearest and has them all.
+  scenario = test::llama_on_dgx(2, 131072, 1);
+  scenario.model.layers = 8;
+  scenario.model.kv_heads = scenario.model.heads;  // the ring decides, and no gradients of a large vocabulary beside it
+  scenario.model.vocab = 8192;
+  const auto on = [&](const char* preset) {
+    scenario.cluster = build_cluster(preset, 2).value();
+    StepTimeline step = timeline("tp=1,cp=16,pp=1,dp=1,recompute=full");
+    EXPECT_NEAR(step.ratio(), 1.0, kAgreement) << preset;
+    return step;
+  };
+  const StepTimeline near = on("a800-4x100g-sockets"), nearest = on("a800-4x100g");
+  const auto carried = [](const StepTimeline& of, const std::string& nic) {
+    double bytes = 0;
+    for (const LinkLoad& link : of.links)
+      bytes += link.from == "n0.nic" + nic && link.to.starts_with("leaf") ? link.bytes.value() : 0;
+    return bytes;
+  };
+  const double collectives = carried(nearest, "1"), forward = carried(nearest, "3") - collectives,
+               backward = carried(nearest, "0") - collectives;
+  EXPECT_NEAR(carried(nearest, "2"), collectives, 1e-6 * collectives);
+  // 15 hops of K and V, once forward and once again for backward, in eight layers; each 2 x 2 bytes x 4096 x 8192 tokens.
+  EXPECT_NEAR(forward, 8.0 * 2 * 15 * 4 * 4096 * 8192, 1e-6 * forward);
+  EXPECT_NEAR(carried(near, "3"), collectives + forward / 2, 1e-6 * forward);
+  EXPECT_NEAR(carried(near, "2"), collectives + forward / 2, 1e-6 * forward);
+  EXPECT_NEAR(carried(near, "1"), collectives + backward / 2, 1e-6 * backward);
+  EXPECT_NEAR(carried(near, "0"), collectives + backward / 2, 1e-6 * backward);
+  EXPECT_GT(nearest.candidate.time.step(), 1.3 * near.candidate.time.step());
 }
 
 TEST_F(StepTest, AGatherBehindTheOwnShardShowsMoreThanBehindUserBuffers) {
