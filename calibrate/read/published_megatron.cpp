@@ -139,6 +139,7 @@ void read_simumax(const Row& row, Reading& reading) {
   Draft draft = draft_of(row, reading, "megatron-core-fused-loss");
   Recipe& recipe = draft.recipe();
   draft.run.unknown.clear();  // the launch script prints every degree and recomputes nothing
+  ++draft.model().vocab;      // --tokenizer-type NullTokenizer adds an end-of-document token, which the padding counts
   if (row.says("cp_method", "A2A")) recipe.cp_comm = CpComm::kA2a;
   recipe.overlap_grad_reduce = recipe.overlap_param_gather = recipe.overlap_tp = recipe.overlap_p2p = false;
   draft.run.conditions.push_back("no communication overlap flags in the launch script");

@@ -62,7 +62,8 @@ Estimate Estimator::estimate(const Design& design, const std::optional<Candidate
   const MemoryCase at{context.model, design.training(), design.recipe, context.rules, context.cluster.gpu, *layout};
   for (std::int32_t stage = 0; stage < design.recipe.pp; ++stage) {
     estimate.stages.push_back(stage_memory(at, stage));
-    estimate.verdicts.push_back(judge(estimate.stages.back(), context.cluster.gpu, context.requirements.memory_margin_share));
+    estimate.verdicts.push_back(judge(estimate.stages.back(), context.cluster.gpu, context.requirements.memory_margin_share,
+                                      context.rules.reserved_spread));
   }
   return estimate;
 }

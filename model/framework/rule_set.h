@@ -104,6 +104,7 @@ struct RuleSet {
   double resident_hidden_tensors = 2.0;       // between steps, per model chunk when pp > 1: last stage input and its gradient
   bool resident_hidden_always_whole = false;  // nanotron: also at pp = 1, and not sharded over tp
   double pipeline_hidden_tensors = 3.0;       // at the peak when pp > 1: receive and send buffers in flight
+  bool pipeline_outputs_deallocated = false;  // outputs are freed once sent: a first stage that receives no input has none
 
   // Memory: workspaces and what lies around the allocator.
   bool te_workspace = true;                 // TransformerEngine GEMMs: 32 MiB + 1 KiB on Hopper and later, 4 MiB before
@@ -111,6 +112,9 @@ struct RuleSet {
   bool deterministic = false;               // CUBLAS_WORKSPACE_CONFIG=:4096:8 (32 MiB each) and deterministic attention
   double reserved_over_allocated = 1.05;    // allocator factor
   double reserved_over_allocated_tp = 0.0;  // added when tp > 1: blocks held by the collectives' stream
+  /// 95th percentile of measured over predicted reserved bytes of runs that lived, less 1; 0: not measured, and the upper bound
+  /// has the ledger's own spread.
+  double reserved_spread = 0.0;
   double tp_stream_bytes_per_hidden = 0.0;  // cached unsharded TP buffers, times T*H, when tp > 1
   double cuda_context_gib = 0.6;            // outside the allocator
   double nccl_mib_per_communicator = 400.0;

@@ -43,11 +43,16 @@ inline double partial_outputs(double ring, double rank, bool halves) {
   return halves ? (rank + 1.0) + (ring - 1.0 - rank) / 2.0 : ring;
 }
 
+/// K and V as they travel: those of all query heads where grouped heads are repeated before the exchange.
+inline double ring_kv_bytes(const RecipeFigures& f) {
+  return f.rules->kv_heads_repeated_in_ring ? 2.0 * f.q_bytes() : f.kv_bytes();
+}
+
 template <class Sink>
 void ring_forward_tensors(const RecipeFigures& f, const CpShape& shape, bool zigzag, Sink& sink) {
   if (shape.ring <= 1.0) return;
   constexpr Component kCp = Component::kCpBuffers;
-  const double q = f.q_bytes(), kv = f.kv_bytes(), lse = f.lse_bytes();
+  const double q = f.q_bytes(), kv = ring_kv_bytes(f), lse = f.lse_bytes();
   if (f.rules->kv_exchange == KvExchange::kAllGatherOnce) {
     sink({kCp, "gathered.key_value", "cp*KV", "cp_model B.8"}, shape.ring * kv);
   } else if (f.rules->ring_buffers == RingBuffers::kAllSteps) {
@@ -74,7 +79,7 @@ template <class Sink>
 void ring_backward_tensors(const RecipeFigures& f, const CpShape& shape, bool zigzag, Sink& sink) {
   if (shape.ring <= 1.0) return;
   constexpr Component kCp = Component::kCpBuffers;
-  const double q = f.q_bytes(), kv = f.kv_bytes();
+  const double q = f.q_bytes(), kv = ring_kv_bytes(f);
   const bool fp32_wire = f.rules->dkv_wire == DkvWire::kFp32;
   if (f.rules->kv_exchange == KvExchange::kAllGatherOnce) {
     sink({kCp, "gathered.key_value", "cp*KV", "cp_model B.8"}, shape.ring * kv);

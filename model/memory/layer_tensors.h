@@ -46,10 +46,11 @@ void attention_tensors(const RecipeFigures& f, Component component, double copie
          copies * (2.0 * f.q_bytes() + f.kv_bytes()));
   }
   sink({component, "attention.output", "2*T*h_q*d per layer", "cp_model B.3"}, copies * f.q_bytes());
-  if (f.a2a > 1.0 && f.rules->a2a_keeps_both_outputs) {
+  if (f.a2a > 1.0 && f.rules->a2a_keeps_both_outputs && f.fp8_attention_output == 0.0) {
     // The kernel's backward wants the heads together, the projection's the sequence: one output on either side of the exchange.
-    sink({component, "attention.output_before_exchange", "2*T*h_q*d per layer with a head exchange", "cp_model B.3"},
-         copies * f.q_bytes());
+    sink({component, "attention.output_before_exchange",
+          "e*T*h_q*d per layer with a head exchange, e = 2 or the FP8 copy's bytes", "cp_model B.3"},
+         copies * f.linear_input * f.tokens * f.query);
   }
   const bool flash =
       f.backend == AttentionBackend::kFlash2 || f.backend == AttentionBackend::kFlash3 || f.backend == AttentionBackend::kTriton;
@@ -122,7 +123,10 @@ void second_matmul_tensors(const RecipeFigures& f, LayerHalves copies, Sink& sin
   sink({kSaved, "attention.query_and_value", "2*T*(h_q+h_kv)*d per layer: wq and wv kept, wk and wo repeated", "frameworks 4"},
        copies.attention * (f.q_bytes() + f.kv_bytes() / 2.0));
   sink({kSaved, "mlp.w1", "2*T*F per layer: w1 and w2 kept, w3 repeated", "frameworks 4"}, copies.mlp * 2.0 * f.tokens * f.ffn);
-  sink({kSaved, "mlp.w2", "2*T*H/(tp if SP) per layer", "frameworks 4"}, copies.mlp * f.hidden_shard());
+  if (!f.rules->fused_elementwise) {
+    // The policy keeps the product, but backward reads it nowhere: what a compiler fuses does not save it.
+    sink({kSaved, "mlp.w2", "2*T*H/(tp if SP) per layer, unless compiled", "frameworks 4"}, copies.mlp * f.hidden_shard());
+  }
 }
 
 /// What `copies` layers save under the recipe's recompute choice, apart from fully recomputed layers.

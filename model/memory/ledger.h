@@ -112,15 +112,16 @@ struct StageLedger {
 /// Bytes allocated at one moment of a step, by component (communicators, context and allocator slack are 0).
 [[nodiscard]] std::array<Bytes, kComponentCount> allocated_at(const MemoryCase& at, std::int32_t stage, Moment moment);
 
-/// Verdict from the point estimate and its upper bound: fits when upper + margin <= capacity, oom when point > capacity.
+/// Verdict from the point estimate and its upper bound: fits when upper + margin <= capacity, oom when point > capacity. The
+/// upper bound adds kLedgerUncertainty of allocated bytes or, where more, `reserved_spread` (of the rule set) of reserved ones.
 struct MemoryVerdict {
   Fit fit = Fit::kOom;
   Bytes capacity;  // what a process can use of the device
-  Bytes upper;     // upper bound of `device` (relative uncertainty of the ledger)
+  Bytes upper;     // upper bound of `device`
   Bytes margin;    // capacity - upper, negative when it does not fit
   friend bool operator==(const MemoryVerdict&, const MemoryVerdict&) = default;
 };
 inline constexpr double kLedgerUncertainty = 0.04;  // relative, of allocated bytes; from the residuals of the validation rows
-[[nodiscard]] MemoryVerdict judge(const StageMemory& memory, const Gpu& gpu, double margin_share);
+[[nodiscard]] MemoryVerdict judge(const StageMemory& memory, const Gpu& gpu, double margin_share, double reserved_spread = 0.0);
 
 }  // namespace cpfit

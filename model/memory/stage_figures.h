@@ -21,17 +21,18 @@ struct RecipeFigures {
   const RuleSet* rules = nullptr;
   AttentionBackend backend = AttentionBackend::kCudnn;
 
-  double gemm_workspace = 0;
-  double tokens = 0;       // T = b*s/cp
-  double micro_batch = 0;  // b
-  double sequence = 0;     // s
-  double hidden = 0;       // H
-  double ffn = 0;          // F/tp
-  double query_heads = 0;  // h_q
-  double kv_heads = 0;     // h_kv, at least one per rank
-  double query = 0;        // h_q*d
-  double kv = 0;           // h_kv*d, one of K or V
-  double vocab = 0;        // V/tp, padded
+  double gemm_workspace = 0;   // of the last stage, whose head is a product of PyTorch
+  double layer_workspace = 0;  // of the others: all products may be TransformerEngine's
+  double tokens = 0;           // T = b*s/cp
+  double micro_batch = 0;      // b
+  double sequence = 0;         // s
+  double hidden = 0;           // H
+  double ffn = 0;              // F/tp
+  double query_heads = 0;      // h_q
+  double kv_heads = 0;         // h_kv, at least one per rank
+  double query = 0;            // h_q*d
+  double kv = 0;               // h_kv*d, one of K or V
+  double vocab = 0;            // V/tp, padded
   double tp = 1, cp = 1, pp = 1, dp = 1, vpp = 1;
   double a2a = 1;            // ranks of the head exchange, a part of cp
   double sp = 1;             // what sequence parallelism divides by: tp, or 1 without

@@ -7,14 +7,14 @@
 
 namespace cpfit {
 
-/// GEMM workspaces inside the allocator: TransformerEngine's one, and PyTorch's one per cuBLAS handle.
-[[nodiscard]] inline double gemm_workspace_bytes(const RuleSet& rules, std::string_view generation) {
+/// GEMM workspaces inside the allocator: TransformerEngine's one, and PyTorch's one per cuBLAS handle where `torch_products` run.
+[[nodiscard]] inline double gemm_workspace_bytes(const RuleSet& rules, std::string_view generation, bool torch_products) {
   const bool before_hopper = generation == "volta" || generation == "ampere" || generation == "ada";
   const double te = !rules.te_workspace ? 0.0 : before_hopper ? 4.0 * kMiB : 32.0 * kMiB + 1024.0;
   // PyTorch's default is 4096 KiB * 2 + 16 KiB * 8; on Hopper, and with CUBLAS_WORKSPACE_CONFIG=:4096:8, 32 MiB.
   const double default_bytes = 8519680.0;
   const double cublas = rules.deterministic || generation == "hopper" ? 32.0 * kMiB : default_bytes;
-  return te + rules.cublas_workspaces * cublas;
+  return te + (torch_products ? rules.cublas_workspaces * cublas : 0.0);
 }
 
 template <class Sink>
@@ -70,7 +70,7 @@ void state_tensors(const StageFigures& f, Sink& sink) {
   }
   sink({Component::kWorkspace, "workspace.gemm", "TE 32 MiB + 1 KiB (4 MiB before Hopper) + cuBLAS 32 MiB (8.1 MiB) per handle",
         "cp_model B.10"},
-       at.gemm_workspace);
+       f.last ? at.gemm_workspace : at.layer_workspace);
   if (rules.unfused_attention_buffer) {
     sink({Component::kWorkspace, "workspace.attention_scores", "2*b*h_q*s*s/cp, persistent", "rule set"},
          2.0 * at.tokens * at.query_heads * at.sequence);

@@ -1,5 +1,7 @@
 #include "model/memory/ledger.h"
 
+#include <algorithm>
+
 namespace cpfit {
 
 std::string_view name_of(Component component) {
@@ -44,10 +46,10 @@ Phase phase_of(Moment moment) {
   return Phase::kOptimizer;
 }
 
-MemoryVerdict judge(const StageMemory& memory, const Gpu& gpu, double margin_share) {
+MemoryVerdict judge(const StageMemory& memory, const Gpu& gpu, double margin_share, double reserved_spread) {
   MemoryVerdict verdict;
   verdict.capacity = gpu.memory_usable;
-  verdict.upper = memory.device + kLedgerUncertainty * memory.peak;
+  verdict.upper = memory.device + std::max(kLedgerUncertainty * memory.peak, reserved_spread * memory.reserved);
   verdict.margin = verdict.capacity - verdict.upper;
   if (memory.device > verdict.capacity) {
     verdict.fit = Fit::kOom;

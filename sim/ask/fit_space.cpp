@@ -8,7 +8,8 @@ namespace cpfit::ask {
 
 MemoryVerdict fit_of(const FitCase& at, const Recipe& recipe, const ResolvedLayout& layout) {
   const MemoryCase memory{at.scenario.model, at.training, recipe, at.rules, at.scenario.cluster.gpu, layout};
-  return judge(worst_stage_memory(memory), at.scenario.cluster.gpu, at.scenario.requirements.memory_margin_share);
+  return judge(worst_stage_memory(memory), at.scenario.cluster.gpu, at.scenario.requirements.memory_margin_share,
+               at.rules.reserved_spread);
 }
 
 void for_each_legal(const FitCase& at, const Axes& axes, const std::function<bool(const Recipe&, const ResolvedLayout&)>& visit) {

@@ -147,13 +147,27 @@ bool is_printed(const MeasuredRun& run, std::string_view field) {
 constexpr double kStallSigma = 0.2;
 
 /// What the caching allocator holds scatters more than what it hands out, for it gives nothing back before it must: the 5th and
-/// 95th percentile of measured over predicted bytes. No part of the verdict: under pressure it does give back.
+/// 95th percentile of measured over predicted bytes. The verdict has the rule set's own spread (reserved_spread).
 constexpr double kReservedBelow = 0.10, kReservedAbove = 0.25;
 
 /// Blocks that another stream holds, as measured: as many as tokens and hidden elements of a micro-batch say.
 double held_bytes(const MeasuredRun& run, const Recipe& recipe) {
   return run.held_hidden_bytes * static_cast<double>(run.scenario.training.sequence.count()) / recipe.cp * recipe.micro_batch *
          static_cast<double>(run.scenario.model.hidden);
+}
+
+/// Reserved bytes. The allocator cannot take more than the device has left: when a request fails it gives back every block that
+/// nobody uses and starts anew (PyTorch CUDACachingAllocator.cpp release_cached_blocks). What is reserved at the end of such a
+/// step lies anywhere between what is allocated and what the device has.
+Predicted predicted_reserved(const MeasuredRun& run, const RunPrediction& prediction) {
+  const StageMemory& memory = prediction.memory;
+  const double reserved = memory.reserved.value() + held_bytes(run, prediction.candidate.recipe);
+  const Bytes around = memory.components[static_cast<std::size_t>(Component::kCommunicators)] +
+                       memory.components[static_cast<std::size_t>(Component::kContext)];
+  const double room = (run.scenario.cluster.gpu.memory_usable - around).value();
+  if (reserved <= room) return {reserved, reserved / (1 + kReservedBelow), reserved * (1 + kReservedAbove)};
+  const double least = std::min(memory.peak.value(), room);
+  return {(least + room) / 2, least / (1 + kReservedBelow), std::max(room, memory.peak.value())};
 }
 
 /// A layout that a source does not print is searched; its authors may have run another. Relative standard deviation of such
@@ -282,8 +296,8 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
     offload_activations(run, recipe, prediction.memory);
     if (run.activation_offload > 0) {
       offload_activations(run, recipe, prediction.candidate.memory);
-      prediction.candidate.verdict =
-          judge(prediction.candidate.memory, scenario.cluster.gpu, scenario.requirements.memory_margin_share);
+      prediction.candidate.verdict = judge(prediction.candidate.memory, scenario.cluster.gpu,
+                                           scenario.requirements.memory_margin_share, rules->reserved_spread);
     }
     const double more = seconds_below_floor(run, prediction.candidate, *layout, end_costs(context, recipe)) + run.extra_seconds;
     prediction.step_seconds = step_with_stall(prediction.candidate, more, !is_printed(run, "tp"));
@@ -312,10 +326,8 @@ Predicted predicted_metric(const MeasuredRun& run, const RunPrediction& predicti
       return around(prediction.memory.peak);
     case Metric::kResidentBytes:
       return around(prediction.memory.resident);
-    case Metric::kReservedBytes: {
-      const double reserved = prediction.memory.reserved.value() + held_bytes(run, prediction.candidate.recipe);
-      return {reserved, reserved / (1 + kReservedBelow), reserved * (1 + kReservedAbove)};
-    }
+    case Metric::kReservedBytes:
+      return predicted_reserved(run, prediction);
     case Metric::kKernelSeconds:
     case Metric::kCollectiveSeconds:
     case Metric::kExposedSeconds:

@@ -91,7 +91,8 @@ CandidateDetail detail_of(Workbench& bench, const Training& training, const Cand
   const MemoryCase at{context.model, training, recipe, context.rules, context.cluster.gpu, *layout};
   for (std::int32_t stage = 0; stage < recipe.pp; ++stage) {
     detail.stages.push_back(stage_memory(at, stage));
-    detail.verdicts.push_back(judge(detail.stages.back(), context.cluster.gpu, context.requirements.memory_margin_share));
+    detail.verdicts.push_back(judge(detail.stages.back(), context.cluster.gpu, context.requirements.memory_margin_share,
+                                    context.rules.reserved_spread));
   }
 
   const operators::RankShape shape = operators::rank_shape(context, recipe);

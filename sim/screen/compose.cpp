@@ -340,7 +340,8 @@ Candidate compose(const ScreenContext& context, const Recipe& recipe, const Reso
 
   const MemoryCase at{context.model, context.training, recipe, context.rules, context.cluster.gpu, layout};
   candidate.memory = worst_stage_memory(at);
-  candidate.verdict = judge(candidate.memory, context.cluster.gpu, context.requirements.memory_margin_share);
+  candidate.verdict =
+      judge(candidate.memory, context.cluster.gpu, context.requirements.memory_margin_share, context.rules.reserved_spread);
   return candidate;
 }
 

@@ -80,6 +80,35 @@ TEST(PublishedNemo, BlankInterleavingOfAPipelineIsUnknownNotOne) {
   EXPECT_NE(std::find(unknown.begin(), unknown.end(), "vpp"), unknown.end());
 }
 
+TEST(PublishedSimuMax, TheNullTokenizerCountsItsEndOfDocument) {
+  const auto columns = training_columns({"peak_reserved_gib", "max_allocated_mb_by_rank"});
+  const Cells row = {{"gpu", "B200"},
+                     {"nodes_or_gpus", "8"},
+                     {"framework", "Megatron-LM"},
+                     {"model", "llama3-70b"},
+                     {"layers", "12"},
+                     {"hidden", "8192"},
+                     {"ffn_hidden", "28672"},
+                     {"heads", "64"},
+                     {"kv_heads", "8"},
+                     {"vocab", "128256"},
+                     {"seq_len", "4096"},
+                     {"micro_batch", "1"},
+                     {"global_batch", "8"},
+                     {"tp", "8"},
+                     {"pp", "1"},
+                     {"vpp", "1"},
+                     {"cp", "1"},
+                     {"dp", "1"},
+                     {"precision", "BF16"},
+                     {"recompute", "none"},
+                     {"peak_mem_gb", "28.29"}};
+  const MeasuredTable table = read_rows(columns, {row});
+  ASSERT_EQ(table.runs.size(), 1u) << (table.skipped.empty() ? "" : table.skipped[0].reason);
+  EXPECT_EQ(table.runs[0].scenario.model.vocab, 128257);
+  EXPECT_EQ(measured(table.runs[0], Metric::kPeakBytes), 28.29 * kGiB);
+}
+
 TEST(PublishedKwai, WholeJobThroughputAndOffload) {
   const auto columns =
       training_columns({"table", "method", "layers_per_virtual_stage", "offload_alpha", "total_tokens_per_s", "peak_mem_bytes"});

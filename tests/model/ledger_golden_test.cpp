@@ -151,15 +151,14 @@ struct SimuMaxRow {
   std::int64_t layers, hidden, ffn, heads, kv_heads;
   std::int32_t tp, cp, pp, dp;
   std::int64_t sequence;
-  double measured_gib;
+  std::int32_t stage;
+  double measured_mib;
 };
 
-class SimuMaxB200 : public testing::TestWithParam<SimuMaxRow> {};
-
-TEST_P(SimuMaxB200, PeakWithinTwoPercent) {
-  const SimuMaxRow& row = GetParam();
+LedgerCase simumax(const SimuMaxRow& row) {
   LedgerCase c;
-  c.model = llama(row.layers, row.hidden, row.ffn, row.heads, row.kv_heads, 128256);
+  // --tokenizer-type NullTokenizer --vocab-size 128256: its end-of-document token comes on top.
+  c.model = llama(row.layers, row.hidden, row.ffn, row.heads, row.kv_heads, 128257);
   c.training.sequence = Tokens(row.sequence);
   c.training.global_batch = 4 * row.dp;
   c.recipe.tp = row.tp;
@@ -169,18 +168,96 @@ TEST_P(SimuMaxB200, PeakWithinTwoPercent) {
   c.recipe.cp_comm = CpComm::kA2a;
   c.rules = rules_named("megatron-core-fused-loss");
   c.gpu = gpu_of("blackwell");
-  const StageMemory memory = worst_stage_memory(c.even().at());
-  EXPECT_NEAR(memory.peak.value() / kGiB, row.measured_gib, 0.02 * row.measured_gib);
+  return c.even();
 }
 
-// SimuMax docs/b200: measured max allocated GiB, bf16, distributed optimizer, fused loss, no recompute (cp_model.md H.3).
+SimuMaxRow llama_70b(std::int32_t tp, std::int32_t cp, std::int32_t pp, std::int32_t dp, std::int64_t s, std::int32_t stage,
+                     double mib) {
+  return {"70B", 12, 8192, 28672, 64, 8, tp, cp, pp, dp, s, stage, mib};
+}
+
+SimuMaxRow llama_405b(std::int32_t tp, std::int32_t cp, std::int32_t pp, std::int32_t dp, std::int64_t s, std::int32_t stage,
+                      double mib) {
+  return {"405B", 4, 16384, 53248, 128, 16, tp, cp, pp, dp, s, stage, mib};
+}
+
+class SimuMaxB200 : public testing::TestWithParam<SimuMaxRow> {};
+
+TEST_P(SimuMaxB200, PeakOfTheStageWithinThreeTenthsOfAPercent) {
+  const SimuMaxRow& row = GetParam();
+  const LedgerCase c = simumax(row);
+  EXPECT_NEAR(stage_memory(c.at(), row.stage).peak.value() / kMiB, row.measured_mib, 0.003 * row.measured_mib);
+}
+
+// SimuMax docs/b200 summary: max allocated MiB of the stage's ranks, bf16, distributed optimizer, fused loss, no recompute.
 INSTANTIATE_TEST_SUITE_P(Rows, SimuMaxB200,
-                         testing::Values(SimuMaxRow{"70B", 12, 8192, 28672, 64, 8, 2, 4, 1, 1, 32768, 68.43},
-                                         SimuMaxRow{"70B", 12, 8192, 28672, 64, 8, 1, 8, 1, 1, 32768, 104.51},
-                                         SimuMaxRow{"70B", 12, 8192, 28672, 64, 8, 2, 4, 1, 1, 131072, 112.67},
-                                         SimuMaxRow{"70B", 12, 8192, 28672, 64, 8, 2, 1, 1, 4, 4096, 60.68},
-                                         SimuMaxRow{"70B", 12, 8192, 28672, 64, 8, 8, 1, 1, 1, 4096, 28.29},
-                                         SimuMaxRow{"405B", 4, 16384, 53248, 128, 16, 1, 1, 2, 4, 4096, 87.08}));
+                         testing::Values(llama_70b(1, 1, 2, 4, 4096, 0, 68147.3), llama_70b(1, 1, 2, 4, 4096, 1, 64478.7),
+                                         llama_70b(2, 1, 1, 4, 4096, 0, 62136.3), llama_70b(4, 1, 1, 2, 4096, 0, 40009.8),
+                                         llama_70b(8, 1, 1, 1, 4096, 0, 28965.4), llama_405b(1, 1, 2, 4, 4096, 0, 88688.8),
+                                         llama_405b(1, 1, 2, 4, 4096, 1, 89173.1), llama_405b(2, 1, 1, 4, 4096, 0, 83549.6),
+                                         llama_405b(4, 1, 1, 2, 4096, 0, 54158.1), llama_405b(8, 1, 1, 1, 4096, 0, 39499.8),
+                                         llama_70b(2, 4, 1, 1, 32768, 0, 70070.5), llama_70b(1, 8, 1, 1, 32768, 0, 107015.2),
+                                         llama_405b(2, 4, 1, 1, 32768, 0, 89113.8), llama_405b(1, 8, 1, 1, 32768, 0, 142557.5),
+                                         llama_70b(2, 4, 1, 1, 131072, 0, 115371.9), llama_70b(1, 8, 1, 1, 131072, 0, 151538.4),
+                                         llama_405b(2, 4, 1, 1, 131072, 0, 120962.4)));
+
+TEST(LedgerGolden, B200PeaksWhereTheHeadFormsItsGradients) {
+  const LedgerCase c = simumax(llama_70b(8, 1, 1, 1, 4096, 0, 28965.4));
+  const double tokens = 4096, hidden = 8192, tp = 8, ffn = 28672 / tp, query = 8192 / tp, key = 1024 / tp;
+  const double vocab = 129024 / tp;  // 128257 padded to 8 * 128
+  const double matrices = hidden * (query + 2 * key) + query * hidden + 3 * hidden * ffn;
+  const double parameters = 12 * (matrices + 2 * hidden) + 2 * vocab * hidden + hidden;
+  const double layer = 4 * 2 * tokens * hidden / tp + 2 * 4 * tokens / tp           // norms: inputs, outputs, statistics
+                       + 2 * tokens * (2 * query + 2 * key) + 4 * tokens * 64 / tp  // q, out, k, v, log-sum-exp
+                       + 6 * tokens * ffn;                                          // gate, up and product
+  const double workspaces = 32 * kMiB + 1024 + 2 * 8519680.0;                       // TransformerEngine's, two cuBLAS handles
+  const double scratch = 2 * matrices;                                              // one gradient per weight shape
+  const double head = 2 * tokens * vocab                                            // logits, then their gradient in place
+                      + 2 * vocab * hidden                                          // the weight's gradient
+                      + 2 * 2 * tokens * hidden + 3 * 2 * tokens * hidden / tp;     // gathered input, input gradient; its
+                                                                                    // shard, final norm in and out
+  const double expected = parameters * 18 + 12 * layer + workspaces + scratch + head;
+  EXPECT_NEAR(expected / kMiB, 28965.4, 3.0);
+  const StageMemory memory = stage_memory(c.at(), 0);
+  EXPECT_EQ(memory.moment, Moment::kHeadBackward);
+  EXPECT_NEAR(memory.peak.value(), expected, 1.0 * kMiB);  // the batch's tokens, padding of the gradient buffer
+}
+
+TEST(LedgerGolden, HeadExchangeKeepsTheKernelsOutputBesideTheExchangedOne) {
+  LedgerCase c = simumax(llama_70b(1, 8, 1, 1, 32768, 0, 107015.2));
+  const double peak = stage_memory(c.at(), 0).peak.value();
+  c.rules.a2a_keeps_both_outputs = false;
+  EXPECT_EQ(peak - stage_memory(c.at(), 0).peak.value(), 12 * 2.0 * 4096 * 8192);  // 12 layers of T * a * d
+  c.recipe.cp = 1;
+  c.training.sequence = Tokens(4096);
+  const double whole = stage_memory(c.at(), 0).peak.value();
+  c.rules.a2a_keeps_both_outputs = true;
+  EXPECT_EQ(stage_memory(c.at(), 0).peak.value(), whole) << "nothing is exchanged";
+}
+
+TEST(LedgerGolden, OnlyTheHeadOfATransformerEngineModelNeedsWorkspacesOfPytorch) {
+  LedgerCase c = simumax(llama_70b(1, 1, 2, 4, 4096, 0, 68147.3));
+  const auto workspace = [&](std::int32_t stage) {
+    return component(allocated_at(c.at(), stage, Moment::kBetweenSteps), Component::kWorkspace);
+  };
+  EXPECT_EQ(workspace(0), 32 * kMiB + 1024);
+  EXPECT_EQ(workspace(1) - workspace(0), 2 * 8519680.0);
+  c.rules.te_workspace = false;
+  EXPECT_EQ(workspace(0), 2 * 8519680.0) << "then the layers are PyTorch's as well";
+}
+
+TEST(LedgerGolden, AFirstStageThatReceivesNothingHasNoPipelineBuffers) {
+  LedgerCase c = simumax(llama_70b(1, 1, 2, 4, 4096, 0, 68147.3));
+  const auto buffers = [&](std::int32_t stage) {
+    return component(allocated_at(c.at(), stage, Moment::kForwardEnd), Component::kPipeline);
+  };
+  const double hidden = 2.0 * 4096 * 8192;
+  EXPECT_EQ(buffers(0), hidden) << "its output, until it is sent";
+  EXPECT_EQ(buffers(1), 4 * hidden);
+  c.recipe.vpp = 2;  // its second chunk receives from the last stage
+  EXPECT_EQ(stage_memory(c.even().at(), 0).stage, 0);
+  EXPECT_EQ(buffers(0), 4 * hidden);
+}
 
 struct KorthikantiRow {
   const char* name;
@@ -233,6 +310,36 @@ INSTANTIATE_TEST_SUITE_P(Rows, Korthikanti,
                                          KorthikantiRow{"175B", 96, 12288, 96, 8, 3, 1, 45.56, 66.84, 12.35},
                                          KorthikantiRow{"530B", 105, 20480, 128, 35, 3, 1, 31.64, 114.02, 23.08},
                                          KorthikantiRow{"1T", 128, 25600, 160, 64, 1, 1, 32.96, 131.25, 26.56}));
+
+TEST(LedgerGolden, TorchtitanKeepsWhatItsPolicyNamesUnlessACompilerDropsIt) {
+  LedgerCase c;
+  c.model = llama(32, 4096, 14336, 32, 8, 128256);
+  c.training.sequence = Tokens(8192);
+  c.training.global_batch = 256;
+  c.recipe.dp = 128;
+  c.recipe.micro_batch = 2;
+  c.recipe.state_sharding = StateSharding::kZero3;
+  c.recipe.recompute.kind = RecomputeKind::kSelective;
+  c.rules = rules_named("torchtitan-2412");
+  c.gpu = gpu_of("hopper");
+  c.even();
+  const double eager = worst_stage_memory(c.at()).peak.value();
+  c.rules.fused_elementwise = true;
+  // The down projection's product of each layer, T*H*2. Printed: 67.0 GiB reserved eager, 62.0 compiled.
+  EXPECT_EQ(eager - worst_stage_memory(c.at()).peak.value(), 32 * 2.0 * 16384 * 4096);
+
+  // Context parallelism gathers K and V of all 32 query heads: repeat_kv comes before the exchange.
+  c.recipe.cp = 4;
+  c.recipe.dp = 32;
+  const auto gathered = [&] {
+    return component(allocated_at(c.even().at(), 0, Moment::kAttentionForward), Component::kCpBuffers);
+  };
+  const double repeated = gathered();
+  c.rules.kv_heads_repeated_in_ring = false;
+  const double tokens = 2.0 * 8192 / 4;
+  const double copies = 4 + 0.5;  // of all four ranks, and the contiguous halves of a causal step
+  EXPECT_EQ(repeated - gathered(), copies * 2 * 2 * tokens * (32 - 8) * 128);
+}
 
 TEST(LedgerGolden, TorchtitanConstantTokensPerRankIsConstantMemory) {
   // Llama-3.1 8B, 8 GPUs, full recompute: FSDP 8/4/2/1 with CP 1/2/4/8 at 32k to 256k tokens print 83.9 to 84.5 GiB reserved.

@@ -430,5 +430,21 @@ TEST(Verdict, ThreeAnswers) {
   EXPECT_LT(verdict.margin.value(), 0.0);
 }
 
+TEST(Verdict, UpperBoundHasTheLargerOfBothSpreads) {
+  StageMemory memory;
+  Gpu gpu = gpu_of("hopper");
+  gpu.memory_usable = gib(80);
+  memory.peak = gib(60);
+  memory.reserved = gib(66);
+  memory.device = gib(68);
+  EXPECT_DOUBLE_EQ(judge(memory, gpu, 0.05).upper / gib(1), 68 + kLedgerUncertainty * 60);
+  EXPECT_EQ(judge(memory, gpu, 0.05).fit, Fit::kFits);
+  EXPECT_DOUBLE_EQ(judge(memory, gpu, 0.05, 0.02).upper / gib(1), 68 + kLedgerUncertainty * 60);
+  // Where reserved bytes of runs scatter by 13 %: 68 + 8.58 GiB, and 4 GiB stay free of 80.
+  const MemoryVerdict verdict = judge(memory, gpu, 0.05, 0.13);
+  EXPECT_DOUBLE_EQ(verdict.upper / gib(1), 68 + 0.13 * 66);
+  EXPECT_EQ(verdict.fit, Fit::kAtRisk);
+}
+
 }  // namespace
 }  // namespace cpfit::test

@@ -148,6 +148,28 @@ TEST(Evaluate, HeldBlocksAreReservedAlone) {
   EXPECT_EQ(result.rows[3].predicted, result.rows[1].predicted);
 }
 
+// When the device is full the allocator gives back what nobody uses: reserved bytes then lie between the allocated ones and what
+// the device has beside context and communicators, however much was held before.
+TEST(Evaluate, ReservedBytesEndAtTheDevice) {
+  MeasuredRun run = small_run();
+  run.measured = {{Metric::kReservedBytes, 1.0}, {Metric::kPeakBytes, 1.0}};
+  const double usable = run.scenario.cluster.gpu.memory_usable.value();
+  MeasuredRun full = run, fuller = run;
+  full.held_hidden_bytes = usable / (2048.0 * 2048);
+  fuller.held_hidden_bytes = 2 * full.held_hidden_bytes;
+  MeasuredTable table;
+  table.runs = {run, full, fuller};
+  const auto result = evaluate(table, RateSet::defaults());
+  ASSERT_EQ(result.rows.size(), 6u);
+  const double peak = result.rows[1].predicted, room = 2 * result.rows[2].predicted - peak;
+  EXPECT_LT(room, usable);
+  EXPECT_GT(room, 0.9 * usable);
+  EXPECT_EQ(result.rows[2].high, room);
+  EXPECT_LT(result.rows[2].low, peak);
+  EXPECT_EQ(result.rows[4].predicted, result.rows[2].predicted);
+  EXPECT_LT(result.rows[0].predicted, 1.25 * peak) << "and is what it was while there is room";
+}
+
 // Ten collectives share a layer's latency. Once it is far longer than the products that some of them hide behind, every further
 // second of one shows ten times in a layer, and ten times at the ends: four gathers and scatters, three all-reduces twice round.
 TEST(Evaluate, LatencyOfTensorParallelismIsPaidByEveryCollective) {
