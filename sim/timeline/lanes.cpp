@@ -111,11 +111,14 @@ Timeline timeline_of(const History& history) {
   Timeline timeline;
   timeline.step = history.step();
   for (const engine::Tag& tag : program.tags) timeline.names.push_back(tag.name);
+  timeline.lanes.reserve(program.lanes.size());
+  std::vector<LaneSpan> spans;  // of a lane; it keeps a copy without the room that growing leaves
   for (std::int32_t rank = 0; rank < history.ranks(); ++rank) {
     for (const LaneId id : history.lanes_of(rank)) {
       SpanLane lane;
       lane.rank = rank;
       lane.name = name_of(program.lanes[static_cast<std::size_t>(id)].kind);
+      spans.clear();
       history.visit_lane(id, [&](SlotId slot, const Instance& i) {
         const engine::Activity& a = history.activity(i);
         const engine::Tag& tag = history.tag(i);
@@ -134,8 +137,9 @@ Timeline timeline_of(const History& history) {
         span.sends = span.peer != kNone && slot == a.first_slot;
         span.kind = span_kind(tag);
         span.pass = static_cast<SpanPass>(tag.pass);
-        lane.spans.push_back(span);
+        spans.push_back(span);
       });
+      lane.spans = std::vector<LaneSpan>(spans.begin(), spans.end());
       timeline.lanes.push_back(std::move(lane));
     }
   }

@@ -1,12 +1,14 @@
-// Recipes per second on the timeline (program, run, answer of the rank that ends last), and every rank of a large step. Figures
-// are printed, never asserted.
+// Recipes per second on the timeline (program, run, answer of the rank that ends last), and every rank of a large step; what a
+// kept span takes, and the most memory that was resident by then. Figures are printed, never asserted.
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "sim/plan/kept_memory.h"
 #include "sim/plan/step_timeline.h"
+#include "sim/timeline/lanes.h"
 
 namespace {
 
@@ -22,6 +24,33 @@ Scenario study(const char* model, std::int64_t nodes, std::int64_t global_batch)
     std::exit(1);
   }
   return std::move(scenario).value();
+}
+
+/// Of the whole process until now: what a benchmark before this one took counts too.
+double peak_resident_mib() {
+  rusage usage{};
+  (void)getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+template <class Value>
+double bytes_of(const std::vector<Value>& values) {
+  return static_cast<double>(values.size() * sizeof(Value));
+}
+
+/// What of a step stays in memory while it is looked at: the program with its run, and the lanes that are drawn, exported and
+/// stored. Bytes per span of each.
+void count_bytes(benchmark::State& state, const engine::Program& program, const engine::Run& run) {
+  const double held = bytes_of(program.activities) + bytes_of(program.slots) + bytes_of(program.released) +
+                      bytes_of(program.release_begin) + bytes_of(run.start) + bytes_of(run.end) + bytes_of(run.posted);
+  state.counters["program_bytes_per_span"] = held / static_cast<double>(program.slots.size());
+  const Timeline lanes = timeline::timeline_of(timeline::History(program, run));
+  double bytes = 0, spans = 0;
+  for (const SpanLane& lane : lanes.lanes) {
+    bytes += static_cast<double>(lane.spans.capacity() * sizeof(LaneSpan));
+    spans += static_cast<double>(lane.spans.size());
+  }
+  state.counters["kept_bytes_per_span"] = bytes / spans;
 }
 
 void simulate(benchmark::State& state, Scenario scenario, const char* text, const schedule::StepOptions& options) {
@@ -49,6 +78,9 @@ void simulate(benchmark::State& state, Scenario scenario, const char* text, cons
   state.counters["recipes_per_second"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
   state.counters["events_per_second"] = benchmark::Counter(static_cast<double>(events), benchmark::Counter::kIsRate);
   state.counters["spans"] = benchmark::Counter(static_cast<double>(slots));
+  state.counters["peak_resident_MiB"] = peak_resident_mib();
+  const schedule::StepProgram step = schedule::step_program(context, recipe, layout, options).value();
+  count_bytes(state, step.program, engine::run(step.program).value());
 }
 
 schedule::StepOptions folded(bool layers, bool replicas) {
