@@ -12,9 +12,9 @@ using test::measured;
 using test::read_rows;
 using test::training_columns;
 
-const std::vector<std::string> kSweep =
-    training_columns({"status", "grad_accum", "mem_alloc_gib", "mem_reserved_gib", "ar_intranode", "ag_intranode",
-                      "allreduce_busbw_gbps", "reducescatter_busbw_gbps", "after_pp_fix", "tied_embeddings"});
+const std::vector<std::string> kSweep = training_columns(
+    {"status", "grad_accum", "mem_alloc_gib", "mem_reserved_gib", "ar_intranode", "ag_intranode", "allreduce_busbw_gbps",
+     "reducescatter_busbw_gbps", "after_pp_fix", "tied_embeddings", "local_params_reported"});
 
 constexpr double kBetweenSteps = 0.02;  // s, host work that every run of the sweep has
 
@@ -70,6 +70,21 @@ TEST(PublishedSweep, MemoryFiguresAreResidentAndReservedOfTheFirstStage) {
   EXPECT_EQ(measured(table.runs[0], Metric::kReservedBytes), 3 * kGiB);
   EXPECT_EQ(measured(table.runs[0], Metric::kPeakBytes), -1);
   EXPECT_EQ(table.runs[0].memory_stage, 0);
+}
+
+TEST(PublishedSweep, PrintedParametersOfTheFirstStageSayWhetherItHoldsALayer) {
+  Cells layer = sweep_row();
+  layer["layers"] = "1";
+  layer["local_params_reported"] = "75.5M";  // embedding 131072 * 1024 / 2 = 67.1 M, layer (4 + 3 * 4) * 1024^2 / 2 = 8.4 M
+  Cells alone = layer;
+  alone["local_params_reported"] = "67.1M";
+  Cells full = alone;
+  full["layers"] = "16";  // both stages hold layers: what is printed is another rank's
+  const MeasuredTable table = read_rows(kSweep, {layer, alone, full});
+  ASSERT_EQ(table.runs.size(), 3u);
+  EXPECT_EQ(table.runs[0].scenario.base.stage_layout.layers, (std::vector<std::int32_t>{1, 0}));
+  EXPECT_EQ(table.runs[1].scenario.base.stage_layout.layers, (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(table.runs[2].scenario.base.stage_layout.layers, (std::vector<std::int32_t>{12, 4}));
 }
 
 TEST(PublishedSweep, UnrepairedPipelineStallsPerMicroBatchAndIsItsOwnGroup) {
