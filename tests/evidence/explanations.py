@@ -52,7 +52,9 @@ EXPLAINED = [
      "the later ones all the same, whose rows are predicted within 3 %: theirs probably was cuDNN's too."),
     (lambda s: s.table == "nemo_long_sequence" and s.run["cp"] == 1,
      "the best run without CP: its layout is not printed and is searched. Runs of 128k tokens and more on tp 8 and 16 all took 1.3 times "
-     "the prediction, shorter ones and those with CP did not: full recompute or attention over keys beyond the cache would explain it."),
+     "the prediction, shorter ones and those with CP did not. Full recompute would explain it: the same layouts with it, products "
+     "overlapped, are within 6 % (128k -1, 256k -5, 512k and 1M -2 %; 256k on B200 -9). The search takes them without, at 90 % of the "
+     "memory, because others' runs were that full (Llama 3's 405B)."),
     (lambda s: s.table == "simumax_b200_measured" and s.run["tp"] == 8,
      "two steady iterations of a truncated model without overlap: collectives of tp 8 are a quarter of the step."),
     (lambda s: s.table == "hf_ultrascale_bench_sweep" and s.run["pp"] == 2 and 1 < s.run["tp"] and s.run["dp"] < 64 and s.error < -0.2,
