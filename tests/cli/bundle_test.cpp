@@ -149,7 +149,7 @@ TEST(Bundle, PublishesTheControlsOfItsRun) {
   EXPECT_NE(named(parts_of(file)["missing_controls"], "out_of_memory"), "(none)");
 }
 
-/// 70B at 128k on four nodes: the best recipe without CP (pp 4) lacks only a part of its margin. That one is the control, not the
+/// 70B at 132k on four nodes: the best recipe without CP (pp 4) lacks only a part of its margin. That one is the control, not the
 /// first CP=1 recipe that is far from fitting.
 TEST(Bundle, TheControlIsTheBestRecipeWithoutCp) {
   const Folder folder;
@@ -160,7 +160,7 @@ model = "llama3.1-70b"
 preset = "dgx-h100"
 nodes = 4
 [training]
-sequence_length = "128k"
+sequence_length = "132k"
 global_batch = 16
 [search]
 tp = [8]
