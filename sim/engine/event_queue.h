@@ -1,9 +1,9 @@
 // The queue of coming events. The order is total, so the order of insertion leaves no trace. Entries are never moved or removed:
 // whoever put one in knows when it has become stale.
 //
-// Few events (ranks of one node) stand in a sorted row: the next one is its first, and a new one mostly belongs near its end.
-// Many stand in a heap with four children per node (LaMarca and Ladner 1996: half the levels of a binary heap, the four children
-// share a cache line). A sorted row is such a heap already.
+// Few events (ranks of one node) stand in a sorted row: the next one is its first, and a new one mostly belongs near it (a
+// message spends its latency, a slowed kernel takes a little longer). Many stand in a heap with four children per node (LaMarca
+// and Ladner 1996: half the levels of a binary heap, the four children share a cache line). A sorted row is such a heap already.
 //
 // Which event of a heap is earlier cannot be guessed, so it is computed without a branch; behind the last event stand ones that
 // never come, so that every node has four children to compare. What an event leads to is mostly one more event: the place of the
@@ -34,22 +34,20 @@ struct Event {
 class EventQueue {
  public:
   [[nodiscard]] bool empty() const { return size() == 0; }
-  [[nodiscard]] std::size_t size() const { return in_row_ ? last_ - first_ : end_ - (next_ == 0 ? 0U : 1U); }
+  [[nodiscard]] std::size_t size() const { return in_row_ ? kMany - first_ : end_ - (next_ == 0 ? 0U : 1U); }
   /// When the next one comes; INT64_MAX when there is none.
   [[nodiscard]] Picoseconds next_time() const { return in_row_ ? row_[first_].time : heap_[next_].time; }
   /// After a pop: of those to come some of the next, `place` from 0 to 3. At most size() of them mean something.
   [[nodiscard]] const Event& peek(std::size_t place) const { return in_row_ ? row_[first_ + place] : heap_[1 + place]; }
 
   void push(Event event) {
-    if (!in_row_) return push_on_heap(event);
-    std::size_t place = last_;
-    while (place > first_ && earlier(event, row_[place - 1])) {
-      row_[place] = row_[place - 1];
-      --place;
+    if (!in_row_ || first_ == 0) return push_on_heap(event);
+    std::size_t place = --first_;
+    while (earlier(row_[place + 1], event)) {
+      row_[place] = row_[place + 1];
+      ++place;
     }
     row_[place] = event;
-    row_[++last_].time = INT64_MAX;
-    if (last_ == kRow - 4) leave_end_of_row();
   }
 
   /// Not of an empty queue.
@@ -63,11 +61,11 @@ class EventQueue {
   }
 
  private:
-  static constexpr std::size_t kRow = 128;
   static constexpr std::size_t kMany = 32;  // beyond, the row becomes a heap
   static constexpr std::size_t kFew = 8;    // from here down the heap becomes a row
 
   [[gnu::noinline]] void push_on_heap(Event event) {
+    if (in_row_) leave_row();
     if (next_ != 0) return sink(event);
     std::size_t hole = end_++;
     if (heap_.size() < end_ + 4) heap_.resize(2 * heap_.size());
@@ -112,36 +110,26 @@ class EventQueue {
     sink(last);
   }
 
-  /// Back to the beginning of the row, or to the heap when there are many.
-  [[gnu::noinline]] void leave_end_of_row() {
-    const std::size_t count = last_ - first_;
-    if (count <= kMany) {
-      std::copy(row_.begin() + static_cast<std::ptrdiff_t>(first_), row_.begin() + static_cast<std::ptrdiff_t>(last_ + 1),
-                row_.begin());
-    } else {
-      heap_.assign(std::max<std::size_t>(64, 2 * count), {});
-      std::copy(row_.begin() + static_cast<std::ptrdiff_t>(first_), row_.begin() + static_cast<std::ptrdiff_t>(last_),
-                heap_.begin());
-      end_ = count;
-      next_ = 0;
-      in_row_ = false;
-    }
-    first_ = 0;
-    last_ = count;
+  /// The row is full: a heap as it stands.
+  void leave_row() {
+    heap_.assign(std::max<std::size_t>(heap_.size(), 2 * kMany), {});
+    std::copy(row_.begin(), row_.begin() + kMany, heap_.begin());
+    end_ = kMany;
+    next_ = 0;
+    in_row_ = false;
   }
   /// What is left behind the vacant root, in order.
   [[gnu::noinline]] void leave_heap() {
-    first_ = 0;
-    last_ = end_ - 1;
-    std::copy(heap_.begin() + 1, heap_.begin() + static_cast<std::ptrdiff_t>(end_), row_.begin());
-    std::sort(row_.begin(), row_.begin() + static_cast<std::ptrdiff_t>(last_), earlier);
-    row_[last_].time = INT64_MAX;
+    first_ = kMany - (end_ - 1);
+    const auto first = row_.begin() + static_cast<std::ptrdiff_t>(first_);
+    std::copy(heap_.begin() + 1, heap_.begin() + static_cast<std::ptrdiff_t>(end_), first);
+    std::sort(first, row_.begin() + kMany, earlier);
     in_row_ = true;
   }
 
-  // The row: events at first_ to last_, behind them one that never comes.
-  std::array<Event, kRow> row_;
-  std::size_t first_ = 0, last_ = 0;
+  // The row: events from first_ on, behind them one that never comes.
+  std::array<Event, kMany + 1> row_;
+  std::size_t first_ = kMany;
   bool in_row_ = true;
   // The heap.
   std::vector<Event> heap_;  // at least four beyond `end_`, which never come
