@@ -132,9 +132,11 @@ RecipeFigures recipe_figures(const MemoryCase& at) {
   RecipeFigures f;
   f.rules = &at.rules;
   f.backend = attention_backend_on(at.rules, at.gpu.generation, model.head_dim);
-  f.gemm_workspace = gemm_workspace_bytes(at.rules, at.gpu.generation, true);
-  f.layer_workspace =
-      gemm_workspace_bytes(at.rules, at.gpu.generation, !at.rules.te_workspace || f.backend == AttentionBackend::kUnfused);
+  const bool user_buffers =
+      recipe.overlap_tp && recipe.tp > 1 && recipe.sequence_parallel && at.rules.tp_overlap == TpOverlap::kUserBuffers;
+  f.gemm_workspace = gemm_workspace_bytes(at.rules, at.gpu.generation, user_buffers, true);
+  f.layer_workspace = gemm_workspace_bytes(at.rules, at.gpu.generation, user_buffers,
+                                           !at.rules.te_workspace || f.backend == AttentionBackend::kUnfused);
   f.micro_batch = recipe.micro_batch;
   f.sequence = static_cast<double>(at.training.sequence.count());
   f.tokens = f.micro_batch * f.sequence / recipe.cp;

@@ -92,7 +92,7 @@ void stage_ends(const StageFigures& f, Sink& sink) {
            at.micro_batch * at.sequence * at.sequence * (at.cp > 1.0 ? 1.0 + 1.0 / at.cp : 1.0));
     }
   }
-  if (at.pp > 1.0 && !(f.first && at.vpp == 1.0 && at.rules->pipeline_outputs_deallocated)) {
+  if (at.pp > 1.0 && receiving_chunks(f) > 0.0) {
     sink({Component::kPipeline, "pipeline.buffers", "pipeline_hidden_tensors*2*T*H/(tp if SP)", "rule set; cp_model B.6"},
          at.rules->pipeline_hidden_tensors * at.hidden_shard());
   }

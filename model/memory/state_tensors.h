@@ -7,10 +7,12 @@
 
 namespace cpfit {
 
-/// GEMM workspaces inside the allocator: TransformerEngine's one, and PyTorch's one per cuBLAS handle where `torch_products` run.
-[[nodiscard]] inline double gemm_workspace_bytes(const RuleSet& rules, std::string_view generation, bool torch_products) {
+/// GEMM workspaces inside the allocator: TransformerEngine's one, three with user buffers (module/base.py initialize_ub,
+/// _NUM_MAX_UB_STREAMS), and PyTorch's one per cuBLAS handle where `torch_products` run.
+[[nodiscard]] inline double gemm_workspace_bytes(const RuleSet& rules, std::string_view generation, bool user_buffers,
+                                                 bool torch_products) {
   const bool before_hopper = generation == "volta" || generation == "ampere" || generation == "ada";
-  const double te = !rules.te_workspace ? 0.0 : before_hopper ? 4.0 * kMiB : 32.0 * kMiB + 1024.0;
+  const double te = (!rules.te_workspace ? 0.0 : before_hopper ? 4.0 * kMiB : 32.0 * kMiB + 1024.0) * (user_buffers ? 3.0 : 1.0);
   // PyTorch's default is 4096 KiB * 2 + 16 KiB * 8; on Hopper, and with CUBLAS_WORKSPACE_CONFIG=:4096:8, 32 MiB.
   const double default_bytes = 8519680.0;
   const double cublas = rules.deterministic || generation == "hopper" ? 32.0 * kMiB : default_bytes;
@@ -77,6 +79,12 @@ void state_tensors(const StageFigures& f, Sink& sink) {
   }
 }
 
+/// Chunks of the stage that hold tensors of the pipeline. The model's first chunk receives nothing and, where outputs are freed
+/// once sent, keeps nothing.
+[[nodiscard]] inline double receiving_chunks(const StageFigures& f) {
+  return f.at.vpp - (f.first && f.at.pp > 1.0 && f.at.rules->pipeline_outputs_deallocated ? 1.0 : 0.0);
+}
+
 /// What the optimizer step adds, and what of it stays until the next forward.
 template <class Sink>
 void step_tensors(const StageFigures& f, bool in_step, Sink& sink) {
@@ -94,8 +102,9 @@ void step_tensors(const StageFigures& f, bool in_step, Sink& sink) {
   }
   const bool whole = at.rules->resident_hidden_always_whole;
   if (at.pp > 1.0 || whole) {
-    sink({Component::kPipeline, "pipeline.left_over", "resident_hidden_tensors*vpp*2*T*H/(tp if SP)", "rule set; golden values"},
-         at.rules->resident_hidden_tensors * at.vpp * (whole ? at.hidden_full() : at.hidden_shard()));
+    sink({Component::kPipeline, "pipeline.left_over", "resident_hidden_tensors*2*T*H/(tp if SP) per chunk that receives",
+          "rule set; golden values"},
+         at.rules->resident_hidden_tensors * receiving_chunks(f) * (whole ? at.hidden_full() : at.hidden_shard()));
   }
 }
 

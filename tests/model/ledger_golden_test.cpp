@@ -244,6 +244,10 @@ TEST(LedgerGolden, OnlyTheHeadOfATransformerEngineModelNeedsWorkspacesOfPytorch)
   EXPECT_EQ(workspace(1) - workspace(0), 2 * 8519680.0);
   c.rules.te_workspace = false;
   EXPECT_EQ(workspace(0), 2 * 8519680.0) << "then the layers are PyTorch's as well";
+  c = simumax(llama_70b(2, 1, 1, 4, 4096, 0, 62136.3));
+  const double without = workspace(0);
+  c.recipe.overlap_tp = true;
+  EXPECT_EQ(workspace(0) - without, 2 * (32 * kMiB + 1024)) << "three streams of products beside user buffers";
 }
 
 TEST(LedgerGolden, AFirstStageThatReceivesNothingHasNoPipelineBuffers) {
@@ -254,6 +258,11 @@ TEST(LedgerGolden, AFirstStageThatReceivesNothingHasNoPipelineBuffers) {
   const double hidden = 2.0 * 4096 * 8192;
   EXPECT_EQ(buffers(0), hidden) << "its output, until it is sent";
   EXPECT_EQ(buffers(1), 4 * hidden);
+  const auto between_steps = [&](std::int32_t stage) {
+    return component(allocated_at(c.at(), stage, Moment::kBetweenSteps), Component::kPipeline);
+  };
+  EXPECT_EQ(between_steps(0), 0);
+  EXPECT_EQ(between_steps(1), 2 * hidden);
   c.recipe.vpp = 2;  // its second chunk receives from the last stage
   EXPECT_EQ(stage_memory(c.even().at(), 0).stage, 0);
   EXPECT_EQ(buffers(0), 4 * hidden);
