@@ -18,6 +18,9 @@ namespace cpfit::cli {
 
 namespace {
 
+constexpr std::string_view kMatrixProducts = "matrix products", kAttention = "attention", kMemoryBound = "memory-bound operators",
+                           kCollectives = "collectives and messages", kOther = "launches";
+
 struct CalibrateShowArguments {
   std::string which, database;
   bool json = false;
@@ -51,15 +54,39 @@ std::vector<Surface> surfaces_in(const Calibration& calibration) {
   return tables.ok() ? surfaces_of(*tables) : std::vector<Surface>();
 }
 
-/// Median over curves, of those that were scored on shapes kept out.
-double median_hold_out(const std::vector<Surface>& surfaces) {
-  std::vector<double> errors;
-  for (const Surface& surface : surfaces) {
-    if (surface.quality.held_out > 0) errors.push_back(surface.quality.median_error);
+/// What a surface's name begins with, in a reader's words.
+std::string_view kind_of(const Surface& surface) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"gemm ", kMatrixProducts}, {"attention ", kAttention}, {"memory ", kMemoryBound}, {"kernel launch", kOther}};
+  for (const auto& [begin, kind] : kKinds) {
+    if (surface.name.starts_with(begin)) return kind;
   }
-  if (errors.empty()) return -1;
-  std::sort(errors.begin(), errors.end());
-  return errors[errors.size() / 2];
+  return kCollectives;
+}
+
+/// Hold-out errors of the curves that were scored on shapes kept out.
+struct HoldOut {
+  std::vector<double> medians;
+
+  [[nodiscard]] std::ptrdiff_t within() const {
+    return std::ranges::count_if(medians, [](double error) { return error <= 0.05; });
+  }
+  /// Over the curves; of none -1.
+  [[nodiscard]] double median() const {
+    if (medians.empty()) return -1;
+    std::vector<double> sorted = medians;
+    std::ranges::sort(sorted);
+    return sorted[sorted.size() / 2];
+  }
+};
+
+HoldOut hold_out(const std::vector<Surface>& surfaces, std::string_view kind = {}) {
+  HoldOut scored;
+  for (const Surface& surface : surfaces) {
+    if (surface.quality.held_out > 0 && (kind.empty() || kind_of(surface) == kind))
+      scored.medians.push_back(surface.quality.median_error);
+  }
+  return scored;
 }
 
 Json head_json(const Calibration& c) {
@@ -95,7 +122,7 @@ int list_all(const CalibrateShowArguments& arguments) {
                {"made of", false}});
   for (const Calibration& c : all) {
     const std::vector<Surface> surfaces = surfaces_in(c);
-    const double error = median_hold_out(surfaces);
+    const double error = hold_out(surfaces).median();
     table.row({c.short_id(), c.name, device_of(c), std::to_string(surfaces.size()), error < 0 ? "-" : percent(error),
                age_text(c.created_unix_seconds, unix_now()), std::to_string(c.sources.size()),
                c.sources.empty() ? "-" : c.sources.front().format});
@@ -189,23 +216,25 @@ std::string calibration_details(const Calibration& calibration, std::int64_t now
   for (const std::string& group : calibration.groups) text += "  communicated: " + group + "\n";
   Table table(
       {{"device", false}, {"surface", false}, {"points"}, {"median"}, {"p90"}, {"noise"}, {"evidence", false}, {"range", false}});
-  std::int64_t scored = 0, within = 0;
   const std::vector<Surface> surfaces = surfaces_in(calibration);
   for (const Surface& surface : surfaces) {
     const FitQuality& q = surface.quality;
-    if (q.held_out > 0) {
-      ++scored;
-      if (q.median_error <= 0.05) ++within;
-    }
     table.row({surface.device, surface.name, q.rows > 0 ? std::to_string(q.rows) : "-", percent(q.median_error),
                percent(q.p90_error), q.noise > 0 ? percent(q.noise) : "-", std::string(name_of(q.evidence)), surface.range},
               q.evidence == Evidence::kAssumed ? Style::kFaint : Style::kPlain);
   }
   text += "\n" + table.text();
-  if (scored > 0) {
-    text +=
-        fmt::format("\nHold-out errors (shapes the scored fit had not seen): median {} over {} curves, {} of them at most 5 %\n",
-                    percent(median_hold_out(surfaces)), scored, within);
+  if (const HoldOut all = hold_out(surfaces); !all.medians.empty()) {
+    text += "\nHold-out errors (shapes the scored fit had not seen), medians over curves\n";
+    Table errors({{"curves of", false}, {"curves"}, {"median"}, {"at most 5 %"}});
+    const auto add = [&](std::string_view name, const HoldOut& of) {
+      if (!of.medians.empty())
+        errors.row({std::string(name), std::to_string(of.medians.size()), percent(of.median()), std::to_string(of.within())});
+    };
+    for (const std::string_view kind : {kMatrixProducts, kAttention, kMemoryBound, kCollectives, kOther})
+      add(kind, hold_out(surfaces, kind));
+    add("all", all);
+    text += errors.text();
   }
   if (!calibration.gaps.empty()) text += "\nNot covered; the defaults stand in, marked assumed\n";
   for (const CalibrationGap& gap : calibration.gaps) text += wrapped(fmt::format("  {}: {}", gap.surface, gap.reason), 4) + "\n";
