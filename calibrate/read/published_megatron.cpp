@@ -190,7 +190,10 @@ void read_megatron_paper(const Row& row, Reading& reading) {
   const bool narayanan = row.says("source", "Narayanan"), korthikanti = row.says("source", "Korthikanti");
   const bool megascale = row.says("source", "MegaScale"), readme = row.says("source", "README");
   const bool zero3 = row.says("sharding", "ZeRO-3");
-  Draft draft = draft_of(row, reading, zero3 ? "deepspeed-2021" : "megatron-2024",
+  Draft draft = draft_of(row, reading,
+                         zero3                      ? "deepspeed-2021"
+                         : narayanan || korthikanti ? "megatron-2022"
+                                                    : "megatron-2024",
                          row.says("gpu", "H100")   ? "dgx-h100"
                          : row.says("gpu", "H800") ? "h800-8x400g"
                                                    : "dgx-a100");
@@ -209,8 +212,9 @@ void read_megatron_paper(const Row& row, Reading& reading) {
     recipe.sequence_parallel = korthikanti && !row.says("recompute", "no sequence");
     recipe.overlap_grad_reduce = recipe.overlap_param_gather = false;
     draft.model().hidden_dropout = draft.model().attention_dropout = 0.1;  // Megatron's defaults, as in the papers' formulas
-    draft.run.rules = reading.rules(recipe.framework, "unfused attention",
-                                    [](RuleSet& rules) { rules.attention_backend_ampere = AttentionBackend::kUnfused; });
+    if (zero3)
+      draft.run.rules = reading.rules(recipe.framework, "unfused attention",
+                                      [](RuleSet& rules) { rules.attention_backend_ampere = AttentionBackend::kUnfused; });
     draft.run.conditions.push_back("attention kernel of 2021-22: no FlashAttention, fused softmax only");
   }
   if (const auto size = row.integer("model_parallel_size"); size && *size >= 8 && row.blank("tp")) {

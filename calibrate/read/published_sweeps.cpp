@@ -13,7 +13,7 @@ void read_playbook_figure(const Row& row, Reading& reading) {
 }
 
 void read_vtrain(const Row& row, Reading& reading) {
-  Draft draft = draft_of(row, reading, "megatron-2024");
+  Draft draft = draft_of(row, reading, "megatron-2022");
   Recipe& recipe = draft.recipe();
   constexpr std::int64_t kPaddedGpt2 = 51200;  // vocabulary of the repository's Megatron configurations
   draft.model() =
@@ -28,8 +28,6 @@ void read_vtrain(const Row& row, Reading& reading) {
   recipe.state_sharding = StateSharding::kNone;
   recipe.overlap_grad_reduce = recipe.overlap_param_gather = recipe.overlap_p2p = false;
   draft.run.conditions.push_back("Megatron-DeepSpeed: no gradient bucketing, no overlap, 1F1B, full recompute");
-  draft.run.rules = reading.rules(recipe.framework, "unfused attention",
-                                  [](RuleSet& rules) { rules.attention_backend_ampere = AttentionBackend::kUnfused; });
   draft.run.conditions.push_back("attention kernel: none fused, as in Megatron-DeepSpeed of that time");
   // With one sequence per micro-batch a layer takes the same time at hidden 1024 and 2048 and at tp 1, 2 and 4: host launches of
   // that eager software, forward, recompute and backward. Read off the table's own single-node rows.

@@ -135,9 +135,11 @@ struct RuleSet {
   bool buckets_of_whole_tensors = false;  // PyTorch DDP closes a bucket with the tensor that fills it: a larger one stands alone
   bool separate_projections = false;      // q, k and v, gate and up are products of their own, their input gradients added up
   TpOverlap tp_overlap = TpOverlap::kUserBuffers;
-  bool tp_backward_async = true;                    // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
-  bool tp_regathers_inputs = true;                  // else gathered inputs are kept, or gathered by what is recomputed
-  bool tp_copies_sequence = false;                  // collectives cut the first dimension: whole sequences are copied around them
+  bool tp_backward_async = true;    // backward re-gathers saved inputs under dgrad and scatters dgrad under wgrad
+  bool tp_regathers_inputs = true;  // else gathered inputs are kept, or gathered by what is recomputed
+  bool tp_copies_sequence = false;  // collectives cut the first dimension: whole sequences are copied around them
+  bool pp_messages_split =
+      false;  // without sequence parallelism each TP rank sends its part, which is gathered behind the message
   double pp_exposed_share = 0.7;                    // of overlapped (interleaved) pipeline messages; fitted, accuracy_notes 3.3
   bool fp8_param_gather = false;                    // primary weights are FP8 (no BF16 copy) and gathered in one byte
   double accumulation_traffic_per_parameter = 0.0;  // bytes of a separate pass that adds each micro-batch's gradients; 0: fused

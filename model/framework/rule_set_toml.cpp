@@ -246,6 +246,7 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(tp_backward_async),
     CPFIT_POLICY(tp_regathers_inputs),
     CPFIT_POLICY(tp_copies_sequence),
+    CPFIT_POLICY(pp_messages_split),
     CPFIT_POLICY(pp_exposed_share),
     CPFIT_POLICY(fp8_param_gather),
     CPFIT_POLICY(layout_kinds),

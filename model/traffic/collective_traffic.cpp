@@ -29,9 +29,14 @@ TpTraffic tp_traffic(const Architecture& model, const Training& training, const 
   return traffic;
 }
 
-Bytes pp_message(const Architecture& model, const Training& training, const Recipe& recipe) {
-  const double split = recipe.sequence_parallel ? recipe.tp : 1.0;
+Bytes pp_message(const Architecture& model, const Training& training, const Recipe& recipe, const RuleSet& rules) {
+  const double split = recipe.sequence_parallel || rules.pp_messages_split ? recipe.tp : 1.0;
   return Bytes(tokens_per_rank(training, recipe) * static_cast<double>(model.hidden) * 2.0 / split);
+}
+
+Bytes pp_gather(const Architecture& model, const Training& training, const Recipe& recipe, const RuleSet& rules) {
+  const bool gathers = recipe.pp > 1 && recipe.tp > 1 && !recipe.sequence_parallel && rules.pp_messages_split;
+  return gathers ? pp_message(model, training, recipe, rules) * static_cast<double>(recipe.tp) : Bytes();
 }
 
 DpTraffic dp_traffic(double parameters, const Training& training, const Recipe& recipe, const RuleSet& rules) {

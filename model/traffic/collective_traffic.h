@@ -22,7 +22,9 @@ struct TpTraffic {
 [[nodiscard]] TpTraffic tp_traffic(const Architecture& model, const Training& training, const Recipe& recipe);
 
 /// One pipeline message: T*H*2, /tp with sequence parallelism.
-[[nodiscard]] Bytes pp_message(const Architecture& model, const Training& training, const Recipe& recipe);
+[[nodiscard]] Bytes pp_message(const Architecture& model, const Training& training, const Recipe& recipe, const RuleSet& rules);
+/// What a tensor-parallel group gathers behind a message that came in parts; 0 where none does.
+[[nodiscard]] Bytes pp_gather(const Architecture& model, const Training& training, const Recipe& recipe, const RuleSet& rules);
 
 /// Data parallelism per step over D = dp*cp ranks; `parameters` are those of one rank. Of states sharded over fewer ranks than D
 /// (Recipe::state_shards) gradients are scattered and parameters gathered inside a group, and the scattered gradients then summed

@@ -218,7 +218,7 @@ class Pricing {
       }
     }
     const std::vector<HopNetwork> kinds = distinct(concurrent_hops(*context_.cluster.topology, flows));
-    const Bytes bytes = pp_message(context_.model, context_.training, recipe_);
+    const Bytes bytes = pp_message(context_.model, context_.training, recipe_, context_.rules);
     return slowest(kinds, bytes, 1) * (2.0 * recipe_.vpp / stage_layers());
   }
 

@@ -33,7 +33,9 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
   const double layers = static_cast<double>(model.layers) / recipe.pp;  // per stage, mean
   const CpTraffic cp = cp_traffic(model, context.training, recipe, context.rules);
   const TpTraffic tp = tp_traffic(model, context.training, recipe);
-  const double hidden_message = pp_message(model, context.training, recipe).value();
+  const double hidden_message = pp_message(model, context.training, recipe, context.rules).value();
+  const double gathered_parts = pp_gather(model, context.training, recipe, context.rules).value() * (recipe.tp - 1) / recipe.tp *
+                                micro_batches * recipe.vpp;
   const ParameterCount count = count_parameters(model);
   const double parameters = static_cast<double>(count.total()) / recipe.pp / recipe.tp;
   const DpTraffic dp = dp_traffic(parameters, context.training, recipe, context.rules);
@@ -74,7 +76,8 @@ void for_each_step_flow(const ScreenContext& context, const Recipe& recipe, std:
   const std::int64_t routed = std::min(recipe.world(), ranks);
   for (std::int64_t rank = 0; rank < routed; ++rank) {
     const Coordinate at = coordinate_of(recipe, rank);
-    send(rank, along(recipe, at, Axis::kTp, recipe.tp, 1), Axis::kTp, tp_bytes);
+    const int receives = (at.pp > 0 ? 1 : 0) + (at.pp + 1 < recipe.pp ? 1 : 0);  // of a micro-batch and chunk
+    send(rank, along(recipe, at, Axis::kTp, recipe.tp, 1), Axis::kTp, tp_bytes + gathered_parts * receives);
     if (recipe.cp > 1) {
       // Members of a ring stand `inner` places apart when the inner level is a head exchange, next to each other otherwise.
       const std::int32_t stride = cp.forward.exchanges > 0 ? cp.inner : 1;

@@ -38,6 +38,11 @@ class LayerSchedule {
   void weight_gradients(std::int32_t stage, const Place& at);
   void head_weight_gradient(std::int32_t stage, const Place& at);
 
+  /// The parts of a pipeline message, together `whole` bytes, over each tensor-parallel group of the stage.
+  void gather_message(std::int32_t stage, Bytes whole, const Place& at) {
+    tensor_parallel(stage, CollectiveKind::kAllGather, "gather message", whole, at);
+  }
+
   /// The stage's simulated ranks of one context group: tp lane `t`, replica `d`; in ring order.
   [[nodiscard]] const std::vector<std::int32_t>& context_group(std::int32_t stage, std::int32_t t, std::int32_t d) const;
   /// All simulated ranks of the stage.

@@ -35,7 +35,8 @@ class StepWriter {
         layers_(context, recipe, times, writer),
         data_(context, recipe, layout, writer, layers_),
         micro_batches_(static_cast<std::int32_t>(context.training.global_batch / (std::int64_t{recipe.dp} * recipe.micro_batch))),
-        message_(pp_message(context.model, context.training, recipe)),
+        message_(pp_message(context.model, context.training, recipe, context.rules)),
+        gather_(pp_gather(context.model, context.training, recipe, context.rules)),
         early_(static_cast<std::size_t>(writer.ranks().count()), kNone) {
     first_layer_.resize(layout.layers_of_chunk.size());
     std::exclusive_scan(layout.layers_of_chunk.begin(), layout.layers_of_chunk.end(), first_layer_.begin(), 0);
@@ -100,7 +101,7 @@ class StepWriter {
     at.chunk = turn.chunk;
     at.pass = turn.forward ? StepPass::kForward : StepPass::kBackward;
     if (turn.weights) return weights(stage, at);
-    receive(stage, turn);
+    receive(stage, turn, at);
     if (turn.forward) {
       forward(stage, at);
     } else {
@@ -252,7 +253,7 @@ class StepWriter {
 
   /// The stage's end of the messages that this turn needs: posted when the compute stream comes to it, or with overlap one turn
   /// ahead.
-  void receive(std::int32_t stage, const StageTurn& turn) {
+  void receive(std::int32_t stage, const StageTurn& turn, const Place& at) {
     const auto found = inbound_.find({turn.forward, stage, turn.chunk, turn.micro_batch});
     const std::vector<std::int32_t>& ranks = layers_.stage_ranks(stage);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -265,6 +266,7 @@ class StepWriter {
       }
       early_[static_cast<std::size_t>(ranks[i])] = now;
     }
+    if (found != inbound_.end() && gather_.value() > 0.0) layers_.gather_message(stage, gather_, at);
   }
 
   void send(std::int32_t stage, const StageTurn& turn, const Place& at) {
@@ -303,6 +305,7 @@ class StepWriter {
   DataParallel data_;
   std::int32_t micro_batches_;
   Bytes message_;
+  Bytes gather_;                           // of the parts of a message
   std::vector<std::int32_t> first_layer_;  // (chunks) of the model
   std::map<Entry, std::vector<ActivityId>> inbound_;
   std::vector<ActivityId> early_;  // (ranks) the compute stream's last activity before the previous turn

@@ -239,14 +239,22 @@ double dp_exposed(const ScreenContext& context, const Recipe& recipe, double par
 double pp_exposed(const ScreenContext& context, const Recipe& recipe, double micro_batches, double& sigma) {
   if (recipe.pp <= 1) return 0.0;
   const GroupNetwork& net = context.network.at(group_shapes(recipe).pp);
-  const Bytes bytes = pp_message(context.model, context.training, recipe);
+  const Bytes bytes = pp_message(context.model, context.training, recipe, context.rules);
   const Rated rated = message_time(context.rates, net.ring, bytes);
   const double message = rated.time.value();
   sigma = rated.relative_sigma;
-  const double fill = 2.0 * (recipe.pp - 1) * message;  // one forward and one backward pass through the whole pipeline
-  const double steady = 2.0 * recipe.vpp * micro_batches * message;
+  double gather = 0.0;  // of parts, before the first layer can begin
+  if (const Bytes whole = pp_gather(context.model, context.training, recipe, context.rules); whole.value() > 0.0) {
+    const GroupNetwork& tp = context.network.at(group_shapes(recipe).tp);
+    gather = collective_time(context.rates, CollectiveKind::kAllGather, tp.collective_link,
+                             bus_rate(context.rates, tp, CollectiveKind::kAllGather), tp.ring.latency, recipe.tp, whole)
+                 .time.value();
+  }
+  const double passes = 2.0 * (recipe.pp - 1);  // of the whole pipeline, once forward and once backward
+  const double messages = 2.0 * recipe.vpp * micro_batches;
   const bool overlapped = (recipe.vpp > 1 || split_backward(recipe)) && recipe.overlap_p2p;
-  return fill + (overlapped ? context.rules.pp_exposed_share : 1.0) * steady;
+  const double shown = overlapped ? context.rules.pp_exposed_share : 1.0;
+  return passes * (message + gather) + messages * (shown * message + gather);
 }
 
 /// The sum of tied embeddings' gradients over the two ends of the pipeline: a pair of its group, as far apart as neighbours at

@@ -159,6 +159,20 @@ TEST_F(StepTest, HeadExchangesSendWhatTheMasterTableSays) {
   }
 }
 
+TEST_F(StepTest, MessagesInPartsAreGatheredBehindThem) {
+  // Megatron before 2023, without sequence parallelism: each of tp ranks sends its part of a stage's output over its own NIC, and
+  // the other stage's ranks gather them.
+  const std::string recipe = "tp=2,cp=1,pp=2,dp=2,sequence_parallel=false,state_sharding=none,framework=";
+  const StepTimeline whole = timeline(recipe + "megatron-2024"), parts = timeline(recipe + "megatron-2022");
+  EXPECT_EQ(bytes_of(parts, engine::TrafficAxis::kPp), bytes_of(whole, engine::TrafficAxis::kPp) / 2);
+  const auto gathers = [](const StepTimeline& step) {
+    return std::ranges::count_if(step.program.program.tags, [](const engine::Tag& tag) { return tag.name == "gather message"; });
+  };
+  EXPECT_EQ(gathers(whole), 0);
+  EXPECT_GT(gathers(parts), 0);
+  EXPECT_NEAR(parts.ratio(), 1.0, kAgreement);
+}
+
 TEST_F(StepTest, DegenerateHierarchiesAreTheirPlainForms) {
   EXPECT_EQ(run("tp=1,cp=4,pp=1,dp=2,cp_comm=a2a+p2p,a2a_degree=1").makespan, run("tp=1,cp=4,pp=1,dp=2,cp_comm=p2p").makespan);
   EXPECT_EQ(run("tp=1,cp=4,pp=1,dp=2,cp_comm=a2a+p2p,a2a_degree=4").makespan, run("tp=1,cp=4,pp=1,dp=2,cp_comm=a2a").makespan);
