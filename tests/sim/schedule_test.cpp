@@ -166,7 +166,7 @@ TEST_F(StepTest, MessagesInPartsAreGatheredBehindThem) {
   const StepTimeline whole = timeline(recipe + "megatron-2024"), parts = timeline(recipe + "megatron-2022");
   EXPECT_EQ(bytes_of(parts, engine::TrafficAxis::kPp), bytes_of(whole, engine::TrafficAxis::kPp) / 2);
   const auto gathers = [](const StepTimeline& step) {
-    return std::ranges::count_if(step.program.program.tags, [](const engine::Tag& tag) { return tag.name == "gather message"; });
+    return std::ranges::count_if(step.step->program.tags, [](const engine::Tag& tag) { return tag.name == "gather message"; });
   };
   EXPECT_EQ(gathers(whole), 0);
   EXPECT_GT(gathers(parts), 0);
