@@ -45,10 +45,23 @@ const Row* cheapest(const std::vector<Row>& rows, Cost cost) {
   return best;
 }
 
-/// Where a curve comes from: its own GPU for nothing, one of the same generation for 1, a step of generation for 2 more.
+/// Four-bit over eight-bit arithmetic: what tells the chips of a generation apart (2 on B200 and GB200, 3 on B300 and GB300).
+double four_bit_share(const DevicePeaks& peaks) {
+  const double eight = peaks.math[static_cast<std::size_t>(MathKind::kFp8Tensor)];
+  return eight > 0 ? peaks.math[static_cast<std::size_t>(MathKind::kNvfp4)] / eight : 0;
+}
+
+/// Where a curve comes from: its own GPU for nothing, one of the same generation for 1, of another chip for half more, a step of
+/// generation for 2 more.
 double donor_cost(const RateTables& tables, const GpuRates& rates, const std::string& donor) {
   if (donor == rates.gpu) return 0;
-  return 1 + 2.0 * distance(generation_of(tables, donor), rates.generation);
+  constexpr double kOtherChip = 0.5, kSameShare = 0.25;
+  double cost = 1 + 2.0 * distance(generation_of(tables, donor), rates.generation);
+  for (const FittedDevice& device : tables.devices) {
+    if (device.gpu == donor && std::abs(four_bit_share(device.peaks) - four_bit_share(rates.peaks)) > kSameShare)
+      cost += kOtherChip;
+  }
+  return cost;
 }
 
 template <class Curve>

@@ -31,6 +31,17 @@ Gpu h100() {
   return gpu;
 }
 
+Gpu blackwell(const char* name, double bf16, double fp4) {
+  Gpu gpu = h100();
+  gpu.name = name;
+  gpu.generation = "blackwell";
+  gpu.bf16 = gpu.fp16 = tflops(bf16);
+  gpu.fp8 = tflops(2 * bf16);
+  gpu.fp4 = tflops(fp4);
+  gpu.scale_up_link = "nvlink5";
+  return gpu;
+}
+
 AttentionShape causal(std::int64_t length, std::int64_t heads) {
   AttentionShape shape;
   shape.q_len = shape.kv_len = length;
@@ -137,6 +148,32 @@ TEST(Rates, AGpuWithoutTablesBorrowsItsGenerationsAndSaysSo) {
   EXPECT_EQ(borrowed.evidence, Evidence::kAssumed);
   EXPECT_GT(borrowed.relative_sigma, known.relative_sigma);
   EXPECT_NEAR(borrowed.time / known.time, 989.0 / 148.0, 0.15 * 989.0 / 148.0);
+}
+
+// A GB300 is a B300's chip (four-bit arithmetic three times the eight-bit one) and takes its products of low precision, not those
+// of the GB200, which come first in the file and whose four-bit arithmetic is twice the other.
+TEST(Rates, AGpuWithoutTablesBorrowsOfItsOwnChip) {
+  const RateSet rates = RateSet::defaults();
+  const auto k_half = [&](const Gpu& gpu, MathKind math) {
+    return rates.of(gpu).gemm[static_cast<std::size_t>(math)].curve.k_half;
+  };
+  for (const MathKind math : {MathKind::kFp8Tensor, MathKind::kMxfp8, MathKind::kNvfp4}) {
+    EXPECT_EQ(k_half(blackwell("GB300", 2500, 15000), math), k_half(blackwell("B300-SXM", 2250, 14000), math));
+    EXPECT_NE(k_half(blackwell("GB300", 2500, 15000), math), k_half(blackwell("GB200", 2500, 10000), math));
+  }
+}
+
+// The same products take 2.365 ms in MXFP8 where they take 2.158 ms with a scale per tensor, as measured on B300; so on B200 and
+// GB200, where MXFP8 was not measured.
+TEST(Rates, BlockScalesOfThirtyTwoCostProductsATenth) {
+  const RateSet rates = RateSet::defaults();
+  for (const Gpu& gpu :
+       {blackwell("B200-SXM", 2250, 9000), blackwell("GB200", 2500, 10000), blackwell("B300-SXM", 2250, 14000)}) {
+    const GpuRates& own = rates.of(gpu);
+    const GemmShape shape{16384, 16384, 16384};
+    const double per_tensor = gemm_time(own, shape, MathKind::kFp8Tensor, 0.0).time.value();
+    EXPECT_NEAR(gemm_time(own, shape, MathKind::kMxfp8, 0.0).time.value() / per_tensor, 2.365 / 2.158, 0.005) << gpu.name;
+  }
 }
 
 TEST(Rates, AnEditedGpuIsAnotherGpu) {
