@@ -29,13 +29,6 @@ void read_vtrain(const Row& row, Reading& reading) {
   recipe.overlap_grad_reduce = recipe.overlap_param_gather = recipe.overlap_p2p = false;
   draft.run.conditions.push_back("Megatron-DeepSpeed: no gradient bucketing, no overlap, 1F1B, full recompute");
   draft.run.conditions.push_back("attention kernel: none fused, as in Megatron-DeepSpeed of that time");
-  // With one sequence per micro-batch a layer takes the same time at hidden 1024 and 2048 and at tp 1, 2 and 4: host launches of
-  // that eager software, forward, recompute and backward. Read off the table's own single-node rows.
-  draft.run.forward_floor = milliseconds(3.5 / 4);  // as the work is: forward, its recompute and twice as much
-  draft.run.backward_floor = milliseconds(3.5 * 3 / 4);
-  draft.run.ends_wait_for_host =
-      true;  // the slope over layers at equal micro-batches leaves 2 to 5 ms a micro-batch for the ends
-  draft.run.conditions.push_back("measured floor of 3.5 ms per layer and micro-batch");
   draft.measure(Metric::kStepSeconds, row.number("step_time_s"));
   draft.run.group = std::string(row.text("set"));
   file(std::move(draft), row, reading);

@@ -79,6 +79,7 @@ NamedTexts sequence_texts(const Training& training) {
           {"global_batch_sequences", number(training.global_batch)},
           {"tokens_per_step", number(training.sequence.count() * training.global_batch)},
           {"mask", mask_text(training.mask)},
+          {"cuda_graphs", training.cuda_graphs ? "yes" : "no"},
           {"vocab_divisor", number(training.vocab_divisor)},
           {"gradients", training.grad_dtype == GradDtype::kFp32 ? "fp32" : "bf16"}};
 }

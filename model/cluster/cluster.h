@@ -23,6 +23,7 @@ struct Cluster {
   std::int32_t gpus_per_node = 8;    // GPUs of one host
   std::int32_t scale_up_domain = 8;  // GPUs that reach each other over NVLink/xGMI (72 for NVL72); 1 for PCIe boxes
   std::int64_t nodes = 1;
+  double cpu_slowdown = 1.0;                 // time of the same Python code over a DGX H100's
   std::shared_ptr<const Topology> topology;  // the whole graph; immutable
   DeviceOrders device_orders;                // (kinds of hosts, gpus_per_node) as the topology ranks its GPUs; empty: as numbered
   std::string source;

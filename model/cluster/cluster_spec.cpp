@@ -83,6 +83,17 @@ Problems set_ratio(double& target, const std::string& value, const std::string& 
   return {};
 }
 
+Problems set_slowdown(double& target, const std::string& value, const std::string& where) {
+  char* end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  if (value.empty() || *end != '\0' || !(number >= 0.1 && number <= 10.0)) {
+    return {{"topology.value", where, fmt::format("'{}' is not a ratio of times from 0.1 to 10", value),
+             "write 1.5 where Python takes half as long again as on a DGX H100"}};
+  }
+  target = number;
+  return {};
+}
+
 Problems set_flag(bool& target, const std::string& value, const std::string& where) {
   if (value != "true" && value != "false")
     return {{"topology.value", where, fmt::format("'{}' is neither true nor false", value), ""}};
@@ -109,6 +120,8 @@ const std::map<std::string, Setter>& setters() {
        [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.domain_spares, v, w, 0, 64); }},
       {"cpus", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.cpus, v, w, 1, 64); }},
       {"cpu_rate", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_rate(s.cpu_rate, v, w); }},
+      {"cpu_slowdown",
+       [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_slowdown(s.cpu_slowdown, v, w); }},
       {"pcie_switches",
        [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_count(s.pcie_switches, v, w, 0, 256); }},
       {"pcie_rate", [](ClusterSpec& s, const std::string& v, const std::string& w) { return set_rate(s.pcie_rate, v, w); }},
@@ -320,6 +333,7 @@ Outcome<Cluster> build_cluster(const ClusterSpec& spec, std::int64_t nodes) {
   cluster.gpu = *gpu;
   cluster.gpus_per_node = spec.gpus;
   cluster.nodes = nodes;
+  cluster.cpu_slowdown = spec.cpu_slowdown;
   cluster.source = spec.source;
   cluster.topology = assemble(host, spec.fabric, nodes);
   std::int32_t domain = 0;  // GPUs joined with the first one

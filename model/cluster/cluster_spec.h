@@ -37,6 +37,7 @@ struct ClusterSpec {
   std::int32_t domain_spares = 0;
   std::int32_t cpus = 1;
   BytesPerSecond cpu_rate;
+  double cpu_slowdown = 1.0;  // Cluster::cpu_slowdown
   std::int32_t pcie_switches = 0;
   BytesPerSecond pcie_rate;
   bool gpu_on_c2c = false;  // GPU to CPU over NVLink-C2C at Gpu::pcie instead of PCIe

@@ -145,6 +145,10 @@ struct RuleSet {
   double accumulation_traffic_per_parameter = 0.0;  // bytes of a separate pass that adds each micro-batch's gradients; 0: fused
   double zero3_copy_bytes = 0.0;                    // per parameter and micro-batch: copies around gathers and reductions
   bool zero3_waits = false;                         // each tensor is gathered and reduced by itself, with nothing beside it
+  /// Host time of one call of an eager layer: Python, autograd and dispatcher, for every kernel and collective that operators.h
+  /// counts, on a DGX H100's CPU (elsewhere times Cluster::cpu_slowdown). 0: not measured, the driver's launch alone.
+  double host_call_us = 0.0;
+  bool host_reads_loss = false;        // each micro-batch's loss, before the host goes on: its kernels give it no lead
   double shard_host_operations = 0.0;  // per tensor and rank of a gather (zero3: a reduction too), one host launch each
   bool recompute_ends_early = false;   // with the last tensor that backward needs: not a layer's last scatter
 

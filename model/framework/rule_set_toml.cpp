@@ -249,6 +249,8 @@ constexpr Policy kPolicies[] = {
     CPFIT_POLICY(pp_messages_split),
     CPFIT_POLICY(pp_exposed_share),
     CPFIT_POLICY(fp8_param_gather),
+    CPFIT_POLICY(host_call_us),
+    CPFIT_POLICY(host_reads_loss),
     CPFIT_POLICY(layout_kinds),
     CPFIT_POLICY(interleaving_needs_micro_batches_multiple_of_pp),
     CPFIT_POLICY(state_shardings),

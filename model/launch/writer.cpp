@@ -75,6 +75,9 @@ void list_training(Writer& writer, const Training& training) {
     writer.elsewhere("training", fmt::format("optimizer={}", name_of(training.optimizer)),
                      "the job's optimizer is its own argument; with plain Adam it needs more memory than planned");
   }
+  if (training.cuda_graphs) {
+    writer.elsewhere("training", "cuda_graphs=true", "capturing layers in CUDA graphs is the job's own argument");
+  }
   if (training.vocab_divisor != 128) {
     writer.elsewhere("training", fmt::format("vocab_divisor={}", training.vocab_divisor),
                      "how the vocabulary is padded is an argument of the model");

@@ -264,6 +264,7 @@ constexpr Home kHomes[] = {
     {"grad_dtype", "training"},
     {"framework", "training"},
     {"mask", "training"},
+    {"cuda_graphs", "training"},
     {"vocab_divisor", "training"},
     {"nodes", "cluster"},
     {"gpus", "cluster"},

@@ -174,6 +174,7 @@ TrainingChoice read_training(const toml::table& table, Reading& reading) {
   training.mask = read_mask(section, training.sequence);
   if (const auto value = section.choice<OptimizerKind>("optimizer")) training.optimizer = *value;
   if (const auto value = section.choice<GradDtype>("grad_dtype")) training.grad_dtype = *value;
+  if (const auto value = section.flag("cuda_graphs")) training.cuda_graphs = *value;
   if (const auto value = section.integer("vocab_divisor", 1, 1 << 16)) training.vocab_divisor = *value;
   if (const auto value = section.choice<Precision>("precision")) choice.precision = *value;
   const std::optional<std::string> framework = section.text("framework");

@@ -33,6 +33,7 @@ struct Training {
   Mask mask;
   OptimizerKind optimizer = OptimizerKind::kAdam;
   GradDtype grad_dtype = GradDtype::kFp32;  // accumulation and reduction dtype of gradients
+  bool cuda_graphs = false;                 // layers are captured: their launches cost what a graph's do
   std::int64_t vocab_divisor = 128;         // Megatron --make-vocab-size-divisible-by; the vocabulary is padded to this times tp
 };
 

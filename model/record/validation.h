@@ -50,7 +50,6 @@ struct MeasuredRun {
   std::shared_ptr<const RuleSet>
       rules;  // what the rows' own arguments change in the rule set; null: the preset of base.framework
   Seconds forward_floor, backward_floor;  // least time of one layer and micro-batch (measured host or network latency)
-  bool ends_wait_for_host = false;        // the host waits between head and layers: it wins no lead while the head is computed
   Seconds layer_latency;                  // of its ten collectives of tensor parallelism, beyond what their rates explain
   BytesPerSecond bus_rate;                // all-reduce of 1 GiB over all GPUs in that job, as nccl-tests' busbw; 0: not measured
   Seconds border_latency;                 // what a gather or scatter takes per node beyond its rate, measured in that job

@@ -110,12 +110,11 @@ void offload_activations(const MeasuredRun& run, const Recipe& recipe, StageMemo
   memory.device -= away * slack;
 }
 
-/// What a measured floor per layer and micro-batch adds to a step: to the busiest stage's layers in every micro-batch (where the
-/// host waits between them and the ends, beside those), and to the other stages' work once while the pipeline fills.
+/// What a measured floor per layer and micro-batch adds to a step: to the busiest stage's layers in every micro-batch, and to the
+/// other stages' work once while the pipeline fills.
 /// Forward and backward have floors of their own, for a host that is late in forward does not catch up by a backward that waits
 /// for the GPU: backward holds two thirds of the products, three quarters with full recompute.
-double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, const ResolvedLayout& layout,
-                           const LayerCost& ends) {
+double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, const ResolvedLayout& layout) {
   if (run.forward_floor.value() + run.backward_floor.value() <= 0) return 0;
   const Recipe& recipe = candidate.recipe;
   const double most = *std::max_element(layout.layers_of_stage.begin(), layout.layers_of_stage.end());
@@ -129,13 +128,7 @@ double seconds_below_floor(const MeasuredRun& run, const Candidate& candidate, c
   };
   const TimeBreakdown& time = candidate.time;
   const double busy = (time.compute + time.exposed_cp + time.exposed_tp + time.launch).value();
-  double beside = 0.0;
-  if (run.ends_wait_for_host && layout.layers_of_stage.back() >= most) {  // else the last stage is not the busiest one
-    beside = (ends.head_forward.total() + ends.head_backward.total()).value();
-    if (recipe.pp == 1) beside += ends.embedding.total().value();
-  }
-  return added(most * micro_batches, std::max(0.0, busy - beside * micro_batches)) +
-         added((all - most) / recipe.vpp, time.bubble.value());
+  return added(most * micro_batches, busy) + added((all - most) / recipe.vpp, time.bubble.value());
 }
 
 bool is_printed(const MeasuredRun& run, std::string_view field) {
@@ -299,7 +292,7 @@ std::variant<RunPrediction, Unpredictable> predict(const MeasuredRun& run, Predi
       prediction.candidate.verdict = judge(prediction.candidate.memory, scenario.cluster.gpu,
                                            scenario.requirements.memory_margin_share, rules->reserved_spread);
     }
-    const double more = seconds_below_floor(run, prediction.candidate, *layout, end_costs(context, recipe)) + run.extra_seconds;
+    const double more = seconds_below_floor(run, prediction.candidate, *layout) + run.extra_seconds;
     prediction.step_seconds = step_with_stall(prediction.candidate, more, !is_printed(run, "tp"));
     if (!best || better(prediction, *best)) best = std::move(prediction);
   }

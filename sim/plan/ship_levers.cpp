@@ -109,6 +109,18 @@ std::optional<Lever> overlapped_tp(Workbench& bench, const Training& training, c
   return tried.ok() ? worth_it(bench, base, *tried, "overlap_tp=true") : std::nullopt;
 }
 
+/// Layers captured in CUDA graphs, where kernels wait for the host that calls them one by one.
+std::optional<Lever> captured(Workbench& bench, const Training& training, const Candidate& base) {
+  if (training.cuda_graphs) return std::nullopt;
+  Training graphs = training;
+  graphs.cuda_graphs = true;
+  const Outcome<Candidate> tried = bench.evaluate(graphs, base.recipe);
+  if (!tried.ok()) return std::nullopt;
+  std::optional<Lever> lever = worth_it(bench, base, *tried, "training.cuda_graphs=true");
+  if (lever) lever->costs = "shapes that never change, and memory for the graphs, which is not counted";
+  return lever;
+}
+
 }  // namespace
 
 std::optional<Lever> placed_better(Workbench& bench, const Training& training, const Candidate& base) {
@@ -146,6 +158,7 @@ std::vector<Lever> ship_levers(Workbench& bench, const Training& training, const
   add(mlp_again(bench, training, ship));
   add(fewer_layers_again(bench, training, ship));
   add(overlapped_tp(bench, training, ship));
+  add(captured(bench, training, ship));
   std::stable_sort(levers.begin(), levers.end(), [](const Lever& a, const Lever& b) { return a.gain > b.gain; });
   add(idle_nodes(bench, training, ship.recipe.recompute, ship.time.step()));
   return levers;

@@ -75,7 +75,7 @@ TagId AttentionSchedule::step_tag(Numbered what, std::size_t step, const Place& 
 ActivityId AttentionSchedule::attention(const Ring& ring, std::size_t position, std::size_t step, LaneKind lane,
                                         const Place& at) {
   const std::int32_t first = ring.backward ? LaunchCounts::kAttentionBack : LaunchCounts::kAttention;
-  const std::int32_t further = ring.backward ? LaunchCounts::kRingStepBack : 1;
+  const std::int32_t further = ring.backward ? LaunchCounts::kRingStepBack : LaunchCounts::kAttention;
   return writer_.kernel(ring.ranks[position], lane, step_tag(Numbered::kAttention, step, at), ring.kernel(position, step),
                         step == 0 ? first : further, at);
 }

@@ -97,6 +97,7 @@ void LayerSchedule::gathered_product(std::int32_t stage, const char* name, Kerne
   const bool gathers = recipe_.tp > 1 && recipe_.sequence_parallel;
   if (!gathers) return each_kernel(stage, tag, time, launches, at);
   const bool copies = overlap_tp_ == TpOverlap::kUserBuffers;
+  launches += at.pass == engine::StepPass::kForward ? LaunchCounts::kSequenceCollective : LaunchCounts::kSequenceCollectiveBack;
   const std::vector<ActivityId> gather =
       posted_collectives(stage, CollectiveKind::kAllGather, copies ? "copied gather" : "gather", tp_.gather, at, copies);
   if (overlap_tp_ == TpOverlap::kNone) {
@@ -118,6 +119,7 @@ void LayerSchedule::scattered_product(std::int32_t stage, const char* name, Kern
     each_kernel(stage, tag, time, launches, at);
     return tensor_parallel(stage, CollectiveKind::kAllReduce, "all-reduce", tp_.activation, at);
   }
+  launches += LaunchCounts::kSequenceCollective;
   if (overlap_tp_ != TpOverlap::kUserBuffers) {
     each_kernel(stage, tag, time, launches, at);
     return tensor_parallel(stage, CollectiveKind::kReduceScatter, "scatter", tp_.activation, at);
@@ -187,8 +189,9 @@ void LayerSchedule::mlp_again(std::int32_t stage, const Place& at) {
 }
 
 void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, bool attention_half, const Place& at) {
-  const auto gemm = [&](const char* name, Kernel time) {
-    each_kernel(stage, writer_.tag(name, Work::kGemm, at), time, LaunchCounts::kGradient, at);
+  const auto gemm = [&](const char* name, Kernel time, std::int32_t collectives = 0) {
+    each_kernel(stage, writer_.tag(name, Work::kGemm, at), time,
+                LaunchCounts::kGradient + collectives * LaunchCounts::kSequenceCollectiveBack, at);
   };
   const bool split = recipe_.sequence_parallel;
   const bool async = context_.rules.tp_backward_async;
@@ -196,7 +199,7 @@ void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, boo
     gathered_product(stage, "row input gradient", half.row_input_gradient, LaunchCounts::kGradient, at);
   } else {
     if (split) tensor_parallel(stage, CollectiveKind::kAllGather, "gather dy", tp_.gather, at);
-    gemm("row input gradient", half.row_input_gradient);
+    gemm("row input gradient", half.row_input_gradient, split ? 1 : 0);
   }
   const bool whole = !split_backward(recipe_);
   if (whole) gemm("row weight gradient", half.row_weight_gradient);
@@ -215,7 +218,7 @@ void LayerSchedule::half_backward(std::int32_t stage, const HalfTimes& half, boo
     if (context_.rules.tp_regathers_inputs)
       gather = posted_collectives(stage, CollectiveKind::kAllGather, "gather x", tp_.gather, at);
     if (!async) gate_groups(stage, gather);
-    gemm("column input gradient", half.column_input_gradient);
+    gemm("column input gradient", half.column_input_gradient, context_.rules.tp_regathers_inputs ? 2 : 1);
     const std::vector<ActivityId> scatter =
         posted_collectives(stage, CollectiveKind::kReduceScatter, "scatter dx", tp_.activation, at);
     gate_groups(stage, async ? gather : scatter);
@@ -236,7 +239,7 @@ void LayerSchedule::backward(std::int32_t stage, const Place& at, Repeated repea
       const double share = std::min(1.0, repeated.rest);
       const bool split = recipe_.sequence_parallel;
       const engine::TagId tag = writer_.tag("recompute", Work::kGemm, at);
-      const auto launches = static_cast<std::int32_t>(std::lround(share * 13));  // 14 kernels without attention
+      const auto launches = static_cast<std::int32_t>(std::lround(share * LaunchCounts::kRest));
       Kernel left = share_of(rest, share);
       if (recipe_.tp > 1 && share < 1.0 && split) {
         // Op-level checkpoints keep what was scattered and repeat K's product behind one gather, one of two behind the other.
@@ -296,7 +299,8 @@ void LayerSchedule::head_weight_gradient(std::int32_t stage, const Place& at) {
 
 void LayerSchedule::head_forward(std::int32_t stage, const Place& at) {
   if (recipe_.sequence_parallel) tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.activation, at);
-  each_kernel(stage, writer_.tag("head, loss", Work::kHead, at), times_.head_forward, 4, at);
+  each_kernel(stage, writer_.tag("head, loss", Work::kHead, at), times_.head_forward,
+              operators::kForwardCalls * operators::kHeadForwardKernels, at);
   // Vocabulary-parallel loss: max, predicted logit, sum of exponentials, one fp32 number per token each.
   const Bytes numbers(4.0 * operators::rank_shape(context_, recipe_).tokens);
   for (int i = 0; i < 3; ++i) tensor_parallel(stage, CollectiveKind::kAllReduce, "loss all-reduce", numbers, at);
@@ -304,13 +308,15 @@ void LayerSchedule::head_forward(std::int32_t stage, const Place& at) {
 
 void LayerSchedule::head_backward(std::int32_t stage, const Place& at) {
   const Kernel later = split_backward(recipe_) ? times_.head_weight_gradient : Kernel{0};
-  each_kernel(stage, writer_.tag("head gradients", Work::kHead, at), times_.head_backward - later, 3, at);
+  each_kernel(stage, writer_.tag("head gradients", Work::kHead, at), times_.head_backward - later,
+              operators::kHeadBackwardKernels, at);
   tensor_parallel(stage, recipe_.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, "scatter",
                   tp_.activation, at);
 }
 
 void LayerSchedule::embedding(std::int32_t stage, const Place& at) {
-  each_kernel(stage, writer_.tag("embedding", Work::kEmbedding, at), times_.embedding / 2, 1, at);
+  each_kernel(stage, writer_.tag("embedding", Work::kEmbedding, at), times_.embedding / 2,
+              at.pass == engine::StepPass::kForward ? operators::kForwardCalls : 1, at);
   tensor_parallel(stage, recipe_.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, "scatter",
                   tp_.activation, at);
 }

@@ -10,7 +10,12 @@ namespace cpfit::schedule {
 
 namespace {
 
-static_assert(LaunchCounts::kMlp == operators::kMlpForwardKernels, "the screen and the timeline launch the same kernels");
+static_assert(LaunchCounts::kMlp == operators::kForwardCalls * operators::kMlpForwardKernels &&
+                  LaunchCounts::kRest + LaunchCounts::kAttention == operators::kForwardCalls * operators::kForwardKernels &&
+                  8 * LaunchCounts::kGradient + 2 * (LaunchCounts::kNormBack + LaunchCounts::kMiddleBack) +
+                          LaunchCounts::kAttentionBack ==
+                      operators::kBackwardKernels,
+              "the screen and the timeline call the same kernels");
 
 using engine::Picoseconds;
 using engine::to_picoseconds;

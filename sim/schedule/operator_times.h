@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/engine/clock.h"
+#include "sim/screen/operators.h"
 #include "sim/screen/screen.h"
 
 namespace cpfit::schedule {
@@ -34,13 +35,17 @@ struct OperatorTimes {
 
 [[nodiscard]] OperatorTimes operator_times(const ScreenContext& context, const Recipe& recipe);
 
-/// Kernels that the parts of a layer launch; forward 14 and backward 26 in all, one and two more per further ring step, as the
-/// screen's launch floor counts them (operators.h).
+/// Host calls of the parts of a layer, as the screen counts them (operators::host_calls): for kernels of forward kForwardCalls
+/// each, of backward one.
 struct LaunchCounts {
-  static constexpr std::int32_t kNormAttention = 2, kNormMlp = 3, kColumn = 1, kRope = 2, kActivation = 1, kAttention = 1,
-                                kRowAttention = 1, kRowMlp = 2;
-  static constexpr std::int32_t kGradient = 1, kNormBack = 5, kMiddleBack = 2, kAttentionBack = 4, kRingStepBack = 2;
+  static constexpr std::int32_t kEach = operators::kForwardCalls;
+  static constexpr std::int32_t kNormAttention = 2 * kEach, kNormMlp = 3 * kEach, kColumn = kEach, kRope = 2 * kEach,
+                                kActivation = kEach, kAttention = kEach, kRowAttention = kEach, kRowMlp = 2 * kEach,
+                                kSequenceCollective = kEach;
   static constexpr std::int32_t kMlp = kNormMlp + kColumn + kActivation + kRowMlp;
+  static constexpr std::int32_t kRest = kNormAttention + kColumn + kRope + kRowAttention + kMlp;
+  static constexpr std::int32_t kGradient = 1, kNormBack = 5, kMiddleBack = 2, kAttentionBack = 4, kRingStepBack = 2,
+                                kSequenceCollectiveBack = 1;
 };
 
 }  // namespace cpfit::schedule

@@ -10,6 +10,7 @@
 #include "model/recipe/pipeline_order.h"
 #include "sim/schedule/data_parallel.h"
 #include "sim/schedule/step_size.h"
+#include "sim/screen/operators.h"
 
 namespace cpfit::schedule {
 
@@ -369,7 +370,7 @@ Outcome<StepProgram> step_program(const ScreenContext& context, const Recipe& re
   program.expect(estimated_activities(context, recipe, options));
   StepNetwork network(context, recipe, step.ranks, program);
   Writer writer(step.ranks, network, program, std::move(slowness).value());
-  program.launch_cost(engine::to_picoseconds(launch_cost(context.rates, false)));
+  program.launch_cost(engine::to_picoseconds(operators::host_call(context)));
   const OperatorTimes times = operator_times(context, recipe);
   StepWriter steps(context, recipe, layout, options, writer, times);
   if (!steps.write()) {

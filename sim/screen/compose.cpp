@@ -39,6 +39,22 @@ void add_layers(const LayerPasses& layer, double layers, const Repeated& repeate
   stage.backward += layer.mlp_forward * repeated.mlp;
 }
 
+/// What the host is late. It calls one kernel after the other and does not wait for them, but mostly it does between passes: for
+/// a message of the pipeline that nothing overlaps (Megatron p2p_communication.py synchronises the device behind a batch of
+/// sends), for the loss, for the upload of a batch. Then what it comes ahead in backward covers nothing of the next forward, as
+/// nanotron's sweep shows. `read`: kernels whose result it reads before it goes on, so that it gains nothing by them.
+void wait_for_host(const Recipe& recipe, Seconds read, Cost& forward, Cost& backward) {
+  const auto late = [](const Cost& pass) { return pass.host - pass.total(); };
+  Seconds in_forward = late(forward) + read, in_backward = late(backward);
+  if (recipe.pp > 1 && recipe.overlap_p2p) {
+    const Seconds ahead_in_forward = std::min(Seconds(), in_forward);
+    in_forward += std::min(Seconds(), in_backward);
+    in_backward += ahead_in_forward;
+  }
+  forward.launch = std::max(Seconds(), in_forward);
+  backward.launch = std::max(Seconds(), in_backward);
+}
+
 /// `windowed` of the `layers` attend through a window. Block recompute is taken to repeat both kinds alike.
 StageCost stage_cost(const Recipe& recipe, const RuleSet& rules, const LayerCost& layer, double layers, double windowed,
                      bool first, bool last) {
@@ -60,6 +76,8 @@ StageCost stage_cost(const Recipe& recipe, const RuleSet& rules, const LayerCost
     stage.weights = layer.weights.compute * layers;
     if (last) stage.weights += layer.head_weights.compute;
   }
+  const bool reads = last && rules.host_reads_loss;
+  wait_for_host(recipe, reads ? layer.head_forward.total() : Seconds(), stage.forward, stage.backward);
   return stage;
 }
 

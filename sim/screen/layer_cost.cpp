@@ -161,12 +161,6 @@ Cost repeated_rest(const ScreenContext& context, const Recipe& recipe, const Ran
   return rest;
 }
 
-/// Host time that kernels do not cover: eager frameworks launch one kernel after the other from one thread.
-void apply_launch_floor(const ScreenContext& context, Cost& cost, int kernels) {
-  const double host = launch_cost(context.rates, false).value() * kernels;
-  cost.launch = Seconds(std::max(0.0, host - (cost.compute + cost.cp + cost.tp).value()));
-}
-
 /// The MLP half of a layer's forward: norm, both products, activation, and its tensor-parallel collectives.
 Cost mlp_half(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, const TpExposure& tp) {
   Cost half;
@@ -180,7 +174,7 @@ Cost mlp_half(const ScreenContext& context, const Recipe& recipe, const RankShap
   add(half, in_range, elementwise);
   half.tp = Seconds(tp.mlp_forward);
   half.variance += tp.sigma * tp.mlp_forward * tp.sigma * tp.mlp_forward;
-  apply_launch_floor(context, half, operators::kMlpForwardKernels);
+  half.host = operators::host_call(context) * operators::host_calls(context, recipe).mlp_forward;
   return half;
 }
 
@@ -200,6 +194,10 @@ void add_ends(const ScreenContext& context, const Recipe& recipe, const RankShap
   add(layer.head_forward, layer.memory_in_range, memory_time(context.rates, Bytes(loss_bytes), 1));
   // Embedding rows read and written forward, gradients scattered backward.
   add(layer.embedding, layer.memory_in_range, memory_time(context.rates, Bytes(shape.tokens * h / shape.split * 2.0 * 4.0), 2));
+  const Seconds call = operators::host_call(context);
+  layer.head_forward.host = call * (operators::kForwardCalls * operators::kHeadForwardKernels);
+  layer.head_backward.host = call * operators::kHeadBackwardKernels;
+  layer.embedding.host = call * (operators::kForwardCalls + 1);
   if (recipe.tp <= 1) return;
   const TpTraffic traffic = tp_traffic(context.model, context.training, recipe);
   const GroupNetwork& net = context.network.at(group_shapes(recipe).tp);
@@ -273,9 +271,12 @@ LayerCost layer_cost(const ScreenContext& context, const Recipe& recipe) {
     passes.backward = common.backward;
     passes.forward += passes.attention_forward;
     passes.backward += attention_backward;
-    apply_launch_floor(context, passes.forward, operators::kForwardKernels + recipe.cp - 1);
-    passes.rest_forward.launch = passes.forward.launch;  // a layer run again is launched again
-    apply_launch_floor(context, passes.backward, operators::kBackwardKernels + 2 * (recipe.cp - 1));
+    const operators::HostCalls calls = operators::host_calls(context, recipe);
+    const Seconds call = operators::host_call(context);
+    passes.attention_forward.host = call * calls.attention_forward;
+    passes.rest_forward.host = call * calls.rest_forward;
+    passes.forward.host = passes.attention_forward.host + passes.rest_forward.host;
+    passes.backward.host = call * calls.backward;
     if (exposure.forward_exposed + exposure.backward_exposed >= layer.cp.forward_exposed + layer.cp.backward_exposed)
       layer.cp = exposure;
   }

@@ -13,7 +13,8 @@ struct Cost {
   Seconds compute;  // kernels of this rank
   Seconds cp;       // exposed context-parallel communication, slowdown of overlapped kernels included
   Seconds tp;       // exposed tensor-parallel communication
-  Seconds launch;   // host launch time not covered by kernels
+  Seconds launch;   // host time not covered by kernels, of a whole stage: what the host does for one part it may do under another
+  Seconds host;     // host time of its calls; part of the total where it is `launch`
   double variance = 0.0;
 
   [[nodiscard]] Seconds total() const { return compute + cp + tp + launch; }

@@ -10,6 +10,7 @@ Cost& Cost::operator+=(const Cost& other) {
   cp += other.cp;
   tp += other.tp;
   launch += other.launch;
+  host += other.host;
   variance += other.variance;
   return *this;
 }
@@ -20,6 +21,7 @@ Cost operator*(const Cost& cost, double count) {
   scaled.cp = cost.cp * count;
   scaled.tp = cost.tp * count;
   scaled.launch = cost.launch * count;
+  scaled.host = cost.host * count;
   scaled.variance = cost.variance * count * count;
   return scaled;
 }
@@ -70,16 +72,18 @@ Rated scaled(Rated rated, double factor) {
 }
 
 /// Bytes read and written per element to cast one tensor for low-precision products (frameworks.md 1.5): delayed scaling reads
-/// 2 and writes 1, and is fused into the producing kernel; current scaling reads twice; block scales add 1/32.
-double cast_bytes_per_element(Precision precision) {
+/// 2 and writes 1, and is fused into the producing kernel; current scaling reads twice; block scales add 1/32. Products of one
+/// scale per tensor take their operands either way round on Blackwell, on Hopper a transposed copy stands beside each.
+double cast_bytes_per_element(Precision precision, bool one_buffer_both_ways) {
+  const double transposed = one_buffer_both_ways ? 0.0 : 1.0;
   switch (precision) {
     case Precision::kBf16:
     case Precision::kFp16:
       return 0.0;
     case Precision::kFp8Delayed:
-      return 2.0 + 1.0 + 1.0;  // + the transposed copy
+      return 2.0 + 1.0 + transposed;
     case Precision::kFp8Current:
-      return 2.0 + 2.0 + 1.0 + 1.0;  // amax pass first
+      return 2.0 + 2.0 + 1.0 + transposed;  // amax pass first
     case Precision::kFp8Block:
       return 2.0 + 2.0 * (1.0 + 1.0 / 32.0);
     case Precision::kMxfp8:
@@ -278,7 +282,7 @@ ElementwiseBytes elementwise_bytes(const ScreenContext& context, const Recipe& r
   const SequenceCopies copies = sequence_copies(context, recipe, backward);
   bytes.residual += 2.0 * (copies.gather + copies.scatter);
   bytes.activation = per_element * rules.activation_traffic_factor * (backward ? 2.0 * f_in + f : f_in + f) / recipe.tp;
-  const double cast = cast_bytes_per_element(recipe.precision);
+  const double cast = cast_bytes_per_element(recipe.precision, context.cluster.gpu.generation == "blackwell");
   if (cast > 0.0) {
     const double inputs = 2.0 * h / shape.split + shape.heads * d + f / recipe.tp;
     const double gradients = (shape.heads + 2.0 * shape.kv_heads) * d + 2.0 * h / shape.split + f_in / recipe.tp;
@@ -304,6 +308,26 @@ ElementwiseShares elementwise_shares(const ScreenContext& context, const Recipe&
   const ElementwiseBytes bytes = elementwise_bytes(context, recipe, shape, backward);
   const double sum = bytes.residual + bytes.rope + bytes.activation + bytes.cast;
   return {(bytes.residual + bytes.cast) / sum, bytes.rope / sum, bytes.activation / sum};
+}
+
+HostCalls host_calls(const ScreenContext& context, const Recipe& recipe) {
+  HostCalls calls;
+  calls.attention_forward = kForwardCalls * recipe.cp;  // a kernel a step
+  calls.rest_forward = kForwardCalls * (kForwardKernels - 1);
+  calls.mlp_forward = kForwardCalls * kMlpForwardKernels;
+  calls.backward = kBackwardKernels + 2 * (recipe.cp - 1);
+  if (recipe.tp <= 1 || !recipe.sequence_parallel) return calls;
+  calls.rest_forward += kForwardCalls * 4;
+  calls.mlp_forward += kForwardCalls * 2;
+  calls.backward += context.rules.tp_regathers_inputs ? 6 : 4;
+  return calls;
+}
+
+Seconds host_call(const ScreenContext& context) {
+  if (context.training.cuda_graphs) return launch_cost(context.rates, true);
+  if (context.rules.host_call_us <= 0) return launch_cost(context.rates, false);
+  constexpr double kMicrosecond = 1e-6;
+  return Seconds(context.rules.host_call_us * kMicrosecond * context.cluster.cpu_slowdown);
 }
 
 }  // namespace operators

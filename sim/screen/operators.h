@@ -63,9 +63,26 @@ struct ElementwiseShares {
 /// Norms, residuals, RoPE, activation function, casts of FP8 recipes: forward and backward share of a layer's traffic.
 [[nodiscard]] Rated elementwise(const ScreenContext& context, const Recipe& recipe, const RankShape& shape, bool backward);
 
-/// Kernels a layer launches; the launch floor is this times the cost of a launch.
+/// Kernels a layer launches, beside the further steps of a ring and the collectives of tensor parallelism.
 inline constexpr int kForwardKernels = 14;    // 2 norms, 4 linears, rope 2, attention, activation, 2 residuals, 2 copies
 inline constexpr int kMlpForwardKernels = 7;  // of those the MLP half's: norm and copies 3, 2 linears, activation, residual
 inline constexpr int kBackwardKernels = 26;   // twice the linears, norm backward, attention backward 3, gradient adds
+inline constexpr int kHeadForwardKernels = 4, kHeadBackwardKernels = 3;  // norm, product, loss
+
+/// Calls of the host a kernel of forward costs, where one of backward costs one: forward runs in Python, which writes down what
+/// backward does in C++. By the host's time both passes of a layer are alike, in Megatron-LM's golden iteration times (a layer
+/// run again adds half of one) as in nanotron's sweep (2.2 ms each), with 14 and 26 kernels.
+inline constexpr int kForwardCalls = 2;
+
+/// What the host calls for one layer and micro-batch: kernels, one more per further ring step (two in backward), gathers and
+/// scatters of sequence parallelism. All-reduces add nothing that those times show.
+struct HostCalls {
+  int attention_forward = 0, rest_forward = 0, backward = 0;
+  int mlp_forward = 0;  // of the rest
+};
+[[nodiscard]] HostCalls host_calls(const ScreenContext& context, const Recipe& recipe);
+/// Host time of one of them: the framework's (RuleSet::host_call_us) on this cluster's CPU, where it is not known, or layers are
+/// captured in CUDA graphs, the driver's launch.
+[[nodiscard]] Seconds host_call(const ScreenContext& context);
 
 }  // namespace cpfit::operators

@@ -168,6 +168,46 @@ TEST_F(ScreenTest, AProductHidesItsOwnCollectiveOnly) {
   EXPECT_NEAR(layer_cost(context, recipe).global.forward.tp.value(), waited + slowed, 1e-12);
 }
 
+// Layers of 1,024 tokens on eight GPUs take less than their 36 calls of forward (14 kernels and 4 collectives, two calls each)
+// and 32 of backward. The host sets the pace: calls of all layers, of embedding (3) and head (8, 3), and the wait for the loss.
+TEST_F(ScreenTest, AnEagerHostSetsThePaceOfSmallLayers) {
+  Training small = scenario.training;
+  small.sequence = Tokens(1024);
+  const std::string recipe = "tp=8,cp=1,pp=1,dp=1";
+  const auto host = [&](const Candidate& c) { return (c.time.compute + c.time.exposed_tp + c.time.launch).value() / 8; };
+  const Recipe parsed = parse_recipe(recipe, scenario.base).value();
+  const auto expected = [&](Workbench& on, double call) {
+    on.prepare(parsed);
+    const double loss = end_costs(on.context(small), parsed).head_forward.total().value();
+    return call * (32 * (36 + 32) + 3 + 8 + 3) + loss;
+  };
+  constexpr double kCall = 65e-6;
+  EXPECT_NEAR(host(evaluate(recipe, &small)), expected(bench, kCall), 1e-9);
+
+  Scenario ampere = scenario;  // the same code on a CPU 1.6 times slower
+  ampere.cluster = build_cluster("dgx-a100", 1).value();
+  Workbench slower = Workbench::build(ampere, rates).value();
+  const Outcome<Candidate> there = slower.evaluate(small, parsed);
+  ASSERT_TRUE(there.ok());
+  EXPECT_NEAR(host(*there), expected(slower, 1.6 * kCall), 1e-9);
+
+  small.cuda_graphs = true;  // 68 calls of a layer cost less than its kernels
+  EXPECT_EQ(evaluate(recipe, &small).time.launch.value(), 0.0);
+}
+
+// A forward that is late by the host stays late where the host waits between passes, and is made good by a backward that the GPU
+// is busy with where messages of the pipeline overlap.
+TEST_F(ScreenTest, AHostThatNeverWaitsMakesUpForLatePasses) {
+  Training small = scenario.training;
+  small.sequence = Tokens(4096);
+  small.global_batch = 32;
+  const auto late = [&](const std::string& more) {
+    return evaluate("tp=2,cp=1,pp=4,dp=1,vpp=2" + more, &small).time.launch.value();
+  };
+  EXPECT_GT(late(",overlap_p2p=false"), 0.0);
+  EXPECT_LT(late(",overlap_p2p=true"), late(",overlap_p2p=false"));
+}
+
 TEST_F(ScreenTest, IntervalsContainTheEstimate) {
   const Candidate c = evaluate("tp=2,cp=4,pp=1,dp=1");
   EXPECT_LT(c.step_low, c.time.step());

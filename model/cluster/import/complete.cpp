@@ -371,6 +371,7 @@ Outcome<ImportedCluster> complete_topology(const ImportedTopology& imported, con
       return scan::problem("nodes", imported.where, 0,
                            fmt::format("{} hosts of {} GPUs are more than {} GPUs", cluster.nodes, gpus, kMostGpus));
     }
+    cluster.cpu_slowdown = defaults->spec.cpu_slowdown;
     cluster.topology = assemble(*node, defaults->spec.fabric, cluster.nodes);
     if (cluster.nodes > 1 && !node->nic_ports.empty()) {
       out.notes.push_back(

@@ -138,6 +138,7 @@ Problems complete_fabric(const ImportedFabric& fabric, const std::string& where,
   out.notes.push_back(fmt::format("hosts are taken as those of the preset {}; latencies of the fabric too", spec.name));
   out.cluster.gpus_per_node = spec.gpus;
   out.cluster.nodes = wanted;
+  out.cluster.cpu_slowdown = spec.cpu_slowdown;
   out.cluster.topology = std::make_shared<const Topology>(std::move(vertices), std::move(links));
   return {};
 }

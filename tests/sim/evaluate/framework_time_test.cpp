@@ -238,28 +238,6 @@ TEST_F(FrameworkTime, SumsOfGradientsAreClippedAndClearedWhole) {
   }
 }
 
-// Layers far below the host's pace: the head adds nothing while the host is behind, and all of itself where it waits for the
-// head.
-TEST_F(FrameworkTime, EndsAddToALateHostOnlyWhereItWaits) {
-  MeasuredRun run = small_llama(1, 8);
-  run.forward_floor = run.backward_floor = Seconds(1);
-  MeasuredRun more_words = run;
-  more_words.scenario.model.vocab *= 2;
-  const auto late = [&](bool waits) {
-    run.ends_wait_for_host = more_words.ends_wait_for_host = waits;
-    const RunPrediction small = plain(run), large = plain(more_words);
-    const auto beside = [](const RunPrediction& one) {
-      return (one.candidate.time.exposed_dp + one.candidate.time.optimizer).value();
-    };
-    return std::pair(large.step_seconds.value - small.step_seconds.value - beside(large) + beside(small),
-                     compute(large) - compute(small));
-  };
-  EXPECT_NEAR(late(false).first, 0.0, 1e-9);
-  const auto [added, head] = late(true);
-  EXPECT_GT(head, 0.0);
-  EXPECT_NEAR(added, head, 1e-9);
-}
-
 // One sequence that 16 GPUs share without context parallelism: only tp 16 over two nodes can.
 TEST_F(FrameworkTime, ASearchedLayoutMayReachBeyondTheNode) {
   MeasuredRun run = small_llama(1, 1, 2);
