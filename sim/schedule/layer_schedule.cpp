@@ -66,6 +66,13 @@ void LayerSchedule::each_kernel(std::int32_t stage, TagId tag, Kernel time, std:
   for (const std::int32_t rank : stage_ranks(stage)) writer_.kernel(rank, LaneKind::kCompute, tag, time, launches, at);
 }
 
+void LayerSchedule::last_kernel(std::int32_t stage, TagId tag, Kernel time, std::int32_t launches, const Place& at, bool read) {
+  for (const std::int32_t rank : stage_ranks(stage)) {
+    const ActivityId kernel = writer_.kernel(rank, LaneKind::kCompute, tag, time, launches, at);
+    if (read) writer_.program().host_reads(kernel);
+  }
+}
+
 std::vector<ActivityId> LayerSchedule::posted_collectives(std::int32_t stage, CollectiveKind kind, const char* name, Bytes bytes,
                                                           const Place& at, bool by_copy_engine) {
   std::vector<ActivityId> posted;
@@ -299,8 +306,9 @@ void LayerSchedule::head_weight_gradient(std::int32_t stage, const Place& at) {
 
 void LayerSchedule::head_forward(std::int32_t stage, const Place& at) {
   if (recipe_.sequence_parallel) tensor_parallel(stage, CollectiveKind::kAllGather, "gather", tp_.activation, at);
-  each_kernel(stage, writer_.tag("head, loss", Work::kHead, at), times_.head_forward,
-              operators::kForwardCalls * operators::kHeadForwardKernels, at);
+  const bool read = recipe_.pp == 1 || context_.rules.host_reads_loss;
+  last_kernel(stage, writer_.tag("head, loss", Work::kHead, at), times_.head_forward,
+              operators::kForwardCalls * operators::kHeadForwardKernels, at, read);
   // Vocabulary-parallel loss: max, predicted logit, sum of exponentials, one fp32 number per token each.
   const Bytes numbers(4.0 * operators::rank_shape(context_, recipe_).tokens);
   for (int i = 0; i < 3; ++i) tensor_parallel(stage, CollectiveKind::kAllReduce, "loss all-reduce", numbers, at);
@@ -315,8 +323,9 @@ void LayerSchedule::head_backward(std::int32_t stage, const Place& at) {
 }
 
 void LayerSchedule::embedding(std::int32_t stage, const Place& at) {
-  each_kernel(stage, writer_.tag("embedding", Work::kEmbedding, at), times_.embedding / 2,
-              at.pass == engine::StepPass::kForward ? operators::kForwardCalls : 1, at);
+  const bool forward = at.pass == engine::StepPass::kForward;
+  last_kernel(stage, writer_.tag("embedding", Work::kEmbedding, at), times_.embedding / 2, forward ? operators::kForwardCalls : 1,
+              at, !forward && recipe_.pp == 1);
   tensor_parallel(stage, recipe_.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, "scatter",
                   tp_.activation, at);
 }

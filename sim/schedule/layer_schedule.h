@@ -57,6 +57,8 @@ class LayerSchedule {
   using Kernel = engine::Picoseconds;
   void attention(std::int32_t stage, const Place& at, bool forward);
   void each_kernel(std::int32_t stage, engine::TagId tag, Kernel time, std::int32_t launches, const Place& at);
+  /// One after which a pass ends; `read`: the hosts wait for it before they launch on.
+  void last_kernel(std::int32_t stage, engine::TagId tag, Kernel time, std::int32_t launches, const Place& at, bool read);
   /// A collective of every tensor-parallel group of the stage that the next kernels wait for; without tensor parallelism nothing.
   void tensor_parallel(std::int32_t stage, CollectiveKind kind, const char* name, Bytes bytes, const Place& at);
   [[nodiscard]] std::vector<engine::ActivityId> posted_collectives(std::int32_t stage, CollectiveKind kind, const char* name,

@@ -289,6 +289,8 @@ class StepWriter {
     for (std::size_t i = 0; i < from_ranks.size(); ++i) {
       const ActivityId sent = writer_.message(from_ranks[i], to_ranks[i], send_kind, receive_kind, tag,
                                               writer_.network().message(from_ranks[i], to_ranks[i], message_, 1), at);
+      // Megatron p2p_communication.py synchronises the device behind a batch of sends and receives.
+      if (!recipe_.overlap_p2p) writer_.program().host_reads(sent);
       const engine::LaneId lane = writer_.lane(from_ranks[i], send_kind);
       writer_.program().wait(sent, lane, writer_.last(from_ranks[i]));
       writer_.wait_gates(from_ranks[i], sent, lane);

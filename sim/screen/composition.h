@@ -12,8 +12,8 @@ namespace cpfit {
 /// launch order, host and neighbours. From the residuals of `cpfit validate`: with these, 86 % of 700 production rows, 87 % of
 /// vTrain's and, where half of a step may be exposed, 85 % of the nanotron sweep's healthy rows (some of which stalled) lie
 /// inside their 90 % interval.
-inline constexpr double kComputeSigma = 0.13;  // of kernels, bubble and optimizer
-inline constexpr double kExposedSigma = 0.30;  // of exposed communication and exposed launches
+inline constexpr double kComputeSigma = 0.10;  // of kernels, bubble and optimizer
+inline constexpr double kExposedSigma = 0.25;  // of exposed communication and exposed launches
 
 inline constexpr double kNinetyPercent = 1.645;  // standard deviations of a two-sided 90 % interval
 

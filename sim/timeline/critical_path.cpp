@@ -15,6 +15,30 @@ Instance ending_last(const History& history) {
   return history.held(static_cast<ActivityId>(last - ends.begin()));
 }
 
+/// What the host of each rank reads, in its order: (activity, rank), ascending.
+std::vector<std::vector<ActivityId>> reads_by_rank(const History& history) {
+  const engine::Program& program = history.program();
+  std::vector<std::vector<ActivityId>> reads;
+  for (std::size_t id = 0; id < program.activities.size(); ++id) {
+    const engine::Activity& a = program.activities[id];
+    if (a.host_reads == 0) continue;
+    for (SlotId slot = a.first_slot; slot < a.first_slot + a.slots; ++slot) {
+      const auto rank = static_cast<std::size_t>(history.rank_of(slot));
+      if (reads.size() <= rank) reads.resize(rank + 1);
+      reads[rank].push_back(static_cast<ActivityId>(id));
+    }
+  }
+  return reads;
+}
+
+/// What the host of `rank` read last before it launched `activity`; kNone: nothing since the step began.
+ActivityId read_before(const std::vector<std::vector<ActivityId>>& reads, std::int32_t rank, ActivityId activity) {
+  if (static_cast<std::size_t>(rank) >= reads.size()) return engine::kNone;
+  const std::vector<ActivityId>& of_rank = reads[static_cast<std::size_t>(rank)];
+  const auto behind = std::lower_bound(of_rank.begin(), of_rank.end(), activity);
+  return behind == of_rank.begin() ? engine::kNone : *std::prev(behind);
+}
+
 std::vector<CriticalSum> sums_by_tag(const History& history, const std::vector<CriticalLink>& links) {
   std::vector<CriticalSum> sums(history.program().tags.size());
   for (std::size_t tag = 0; tag < sums.size(); ++tag) sums[tag].tag = static_cast<engine::TagId>(tag);
@@ -51,6 +75,7 @@ CriticalPath critical_path(const History& history) {
   if (history.program().activities.empty()) return path;
   Instance here = ending_last(history);
   SlotId next = kNone;  // slot of the link after this one that waited for it
+  const std::vector<std::vector<ActivityId>> reads = reads_by_rank(history);
   for (;;) {
     const SlotId slot = history.last_posted(here, kNone);
     CriticalLink link;
@@ -70,13 +95,17 @@ CriticalPath critical_path(const History& history) {
     } else if (link.start > 0) {
       link.reason = StartReason::kLaunch;
     }
-    path.links.push_back(link);
+    Instance before = has_cause ? cause.before : Instance{};
     if (!has_cause) {
-      path.launch = link.start;
-      break;
+      const ActivityId read = read_before(reads, link.rank, here.activity);
+      if (read != engine::kNone && history.end(history.held(read)) <= link.start) before = history.held(read);
+      link.launch = link.start - (before.activity == kNone ? 0 : history.end(before));
+      path.launch += link.launch;
     }
-    here = cause.before;
-    next = slot;
+    path.links.push_back(link);
+    if (before.activity == kNone) break;
+    here = before;
+    next = has_cause ? slot : kNone;
   }
   std::reverse(path.links.begin(), path.links.end());
   path.sums = sums_by_tag(history, path.links);

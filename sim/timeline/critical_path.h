@@ -14,7 +14,7 @@ enum class StartReason : std::uint8_t {
   kBegin,   // nothing: the step began
   kLane,    // the lane's previous activity had to end
   kWait,    // an explicit wait
-  kLaunch,  // the host thread, which had been launching since the step began
+  kLaunch,  // the host thread, which had been launching since it last read a result, or since the step began
 };
 [[nodiscard]] std::string_view name_of(StartReason reason);  // "begin", "lane", "wait", "launch"
 
@@ -23,6 +23,7 @@ struct CriticalLink {
   Picoseconds start = 0, end = 0;
   Picoseconds stretch = 0;                   // how much longer than undisturbed
   std::int32_t rank = 0;                     // the one whose lane was ready last
+  Picoseconds launch = 0;                    // between the link before it and this one: the host's time (kLaunch)
   bool late_peer = false;                    // the rank that the next link runs on was ready earlier: rendezvous
   StartReason reason = StartReason::kBegin;  // why that lane was not ready before
 };
@@ -34,8 +35,8 @@ struct CriticalSum {
 };
 
 struct CriticalPath {
-  std::vector<CriticalLink> links;  // in order of time, without gaps; the last one ends with the step
-  Picoseconds launch = 0;           // before the first link: the host thread's part
+  std::vector<CriticalLink> links;  // in order of time, without gaps but their `launch`; the last one ends with the step
+  Picoseconds launch = 0;           // the host thread's part, all of it
   std::vector<CriticalSum> sums;    // by time, longest first, then by tag; with `launch` they add up to the step
 };
 

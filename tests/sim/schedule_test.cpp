@@ -296,7 +296,7 @@ TEST(GemmaStep, GlobalLayersCountWhereTheyLie) {
 std::vector<engine::Picoseconds> borders(const engine::Program& program, const engine::Run& run) {
   std::vector<engine::Picoseconds> ends;
   for (std::size_t a = 0; a < program.activities.size(); ++a) {
-    if (program.activities[a].host_reads != 0) ends.push_back(run.end[a]);
+    if (program.tags[static_cast<std::size_t>(program.activities[a].tag)].name == "gradient norm") ends.push_back(run.end[a]);
   }
   return ends;
 }
@@ -342,7 +342,8 @@ TEST_F(StepTest, AnEagerHostSetsThePaceOfSmallLayers) {
   const StepTimeline step = timeline("tp=8,cp=1,pp=1,dp=1");
   constexpr double kCall = 65e-6;
   const double calls = 8 * (32 * 68 + 3 + 8 + 3);
-  EXPECT_GT(engine::to_seconds(step.history().step()).value(), calls * kCall);
+  // The last kernel of a pass waits for the first of its calls: of 8 of the head and 3 at the end of backward.
+  EXPECT_GT(engine::to_seconds(step.history().step()).value(), (calls - 8 * (7 + 2)) * kCall);
   EXPECT_LT(engine::to_seconds(step.history().step()).value(), 1.02 * calls * kCall);
   EXPECT_NEAR(step.ratio(), 1.0, kAgreement);
 }

@@ -62,6 +62,26 @@ TEST(CriticalPath, EndsAtTheHostWhenOnlyTheLaunchExplains) {
   EXPECT_EQ(length_of(path), 14);
 }
 
+TEST(CriticalPath, GoesOnBehindWhatTheHostRead) {
+  // A launch takes 5. Kernel [5,8), whose end the host reads; the next is launched at 13. Both and 5 + 5 of the host are the
+  // step.
+  Script s;
+  const ActivityId first = s.kernel(0, 3);
+  s.builder.launch(first, s.builder.lane(0, LaneKind::kCompute));
+  s.builder.host_reads(first);
+  s.builder.launch(s.kernel(0, 3), s.builder.lane(0, LaneKind::kCompute));
+  s.builder.launch_cost(5);
+  const engine::Program program = s.builder.take();
+  const engine::Run run = engine::run(program).value();
+  const CriticalPath path = critical_path(History(program, run));
+  ASSERT_EQ(path.links.size(), 2u);
+  EXPECT_EQ(path.links[0].launch, 5);
+  EXPECT_EQ(path.links[1].launch, 5);
+  EXPECT_EQ(path.links[1].reason, StartReason::kLaunch);
+  EXPECT_EQ(path.launch, 10);
+  EXPECT_EQ(length_of(path), 16);
+}
+
 TEST(CriticalPath, RunsThroughSkippedCopies) {
   // Messages of 14 back to back, kernels of 10 behind each: the messages are the path. 3 copies stand for 7 (4 skipped after copy
   // 1): 7 messages and the last kernel, 7 * 14 + 10.
