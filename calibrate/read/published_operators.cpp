@@ -191,6 +191,7 @@ void read_ring_flash_operator(const Row& row, Reading& reading) {
   } else if (draft.gpus == 1) {
     draft.kernel.kind = KernelKind::kAttention;
   }
+  draft.kernel.packed_kv = true;  // benchmark_kvpacked_func.py, benchmark_varlen_kvpacked_func.py
   if (const auto rate = row.number("iters_per_s"); rate && *rate > 0) draft.kernel.seconds = 1 / *rate;
   draft.kernel.group = fmt::format("{} {}", row.text("gpu"), row.text("pass_"));
   file(std::move(draft), row, reading);

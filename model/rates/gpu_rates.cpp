@@ -1,9 +1,11 @@
 #include "model/rates/gpu_rates.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 
 #include "model/rates/overlay.h"
 
@@ -273,6 +275,18 @@ void choose_training(GpuRates& rates, const RateTables& tables) {
   }
 }
 
+/// A message to one peer takes NCCL's channels to that peer, each of which keeps an SM to itself (nccl#689): channels per link
+/// times the links, rounded up to a power of two, at most 32 (NCCL src/graph/paths.cc ncclTopoComputeP2pChannels). As its logs
+/// print them: 16 on V100 with 6 links and on H800 with 8 (nccl#892), 32 on A100 with 12 and on H100 with 18.
+std::optional<double> slowdown_by_channels(const OverlapRow& row, const Gpu& gpu) {
+  constexpr std::uint32_t kMaxChannels = 32;
+  if (row.peer_channels_per_link <= 0 || gpu.scale_up_links <= 0) return std::nullopt;
+  const auto wanted = static_cast<std::uint32_t>(std::min(row.peer_channels_per_link * gpu.scale_up_links, 1.0 * kMaxChannels));
+  const double share = static_cast<double>(std::bit_ceil(wanted)) / gpu.sm_count;
+  if (!(share < 0.5)) return std::nullopt;  // a part so small that NCCL would take fewer
+  return 1.0 / (1.0 - share);
+}
+
 void choose_overheads(GpuRates& rates, const RateTables& tables, const Gpu& gpu) {
   int best = -1;
   for (const LaunchRow& row : tables.launch) {
@@ -287,7 +301,7 @@ void choose_overheads(GpuRates& rates, const RateTables& tables, const Gpu& gpu)
   for (std::size_t index = 0; index < kLinkClasses; ++index) {
     const bool own_name = index == static_cast<std::size_t>(LinkClass::kNvlink) && gpu.generation == "host";
     const std::string_view family = own_name ? std::string_view(gpu.scale_up_link) : kFamilies[index];
-    rates.overlap[index] = 1.0;
+    rates.overlap[index] = rates.message_overlap[index] = 1.0;
     best = -1;
     for (const OverlapRow& row : tables.overlap) {
       if (row.link != family) continue;
@@ -296,6 +310,7 @@ void choose_overheads(GpuRates& rates, const RateTables& tables, const Gpu& gpu)
       if (keys <= best) continue;
       best = keys;
       rates.overlap[index] = row.slowdown;
+      rates.message_overlap[index] = slowdown_by_channels(row, gpu).value_or(row.slowdown);
     }
   }
 }

@@ -44,8 +44,9 @@ struct GpuRates {
   Ladders strided, int8_sums;  // empty where they were not measured: then `collective` counts
   std::array<Chosen<LinkCurve>, kLinkClasses> link;
   std::array<TrainingFactors, kMathKinds * kLibraries> training;
-  double launch_eager = 0, launch_graph = 0;  // s
-  std::array<double, kLinkClasses> overlap{};
+  double launch_eager = 0, launch_graph = 0;           // s
+  std::array<double, kLinkClasses> overlap{};          // slowdown of kernels beside collectives
+  std::array<double, kLinkClasses> message_overlap{};  // beside messages between two GPUs
 };
 
 [[nodiscard]] constexpr std::size_t attention_index(MathKind math, AttentionLibrary library, AttentionPass pass) {

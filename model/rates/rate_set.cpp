@@ -62,7 +62,8 @@ double at_ranks(const CollectiveCurve& curve, CollectiveKind kind, double rate, 
 struct RateSet::Body {
   RateTables tables;
   // A GPU is assembled when first asked for; the key holds what assembly reads, so that an edited GPU is another one.
-  using Key = std::tuple<std::string, std::string, std::string, double, double, double, double, double, std::int32_t, double>;
+  using Key = std::tuple<std::string, std::string, std::string, double, double, double, double, double, std::int32_t, double,
+                         std::int32_t>;
   std::mutex mutex;
   std::map<Key, GpuRates> known;  // nodes stay in place: references handed out remain valid
 };
@@ -105,8 +106,8 @@ RateSet RateSet::defaults() {
 }
 
 const GpuRates& RateSet::of(const Gpu& gpu) const {
-  const Body::Key key{gpu.name,        gpu.generation,   gpu.scale_up_link, gpu.bf16.value(), gpu.fp8.value(),
-                      gpu.fp4.value(), gpu.fp32.value(), gpu.hbm.value(),   gpu.sm_count,     gpu.pcie.value()};
+  const Body::Key key{gpu.name,         gpu.generation,  gpu.scale_up_link, gpu.bf16.value(), gpu.fp8.value(),   gpu.fp4.value(),
+                      gpu.fp32.value(), gpu.hbm.value(), gpu.sm_count,      gpu.pcie.value(), gpu.scale_up_links};
   const std::lock_guard lock(body_->mutex);
   const auto found = body_->known.find(key);
   if (found != body_->known.end()) return found->second;
@@ -207,5 +208,9 @@ Rated collective_time(const GpuRates& rates, CollectiveKind kind, LinkClass link
 }
 
 double overlap_slowdown(const GpuRates& rates, LinkClass link) { return rates.overlap[static_cast<std::size_t>(link)]; }
+
+double message_overlap_slowdown(const GpuRates& rates, LinkClass link) {
+  return rates.message_overlap[static_cast<std::size_t>(link)];
+}
 
 }  // namespace cpfit

@@ -121,5 +121,7 @@ struct TrainingFactors {
                                     CollectiveForm form = CollectiveForm::kUsual);
 /// Slowdown (>= 1) of compute kernels while communication kernels run beside them, by link class.
 [[nodiscard]] double overlap_slowdown(const GpuRates& rates, LinkClass link);
+/// The same beside a message to one peer, which over NVLink has more channels than a collective.
+[[nodiscard]] double message_overlap_slowdown(const GpuRates& rates, LinkClass link);
 
 }  // namespace cpfit

@@ -219,8 +219,8 @@ LaunchRow read_launch(const Row& row) {
 }
 
 OverlapRow read_overlap(const Row& row) {
-  return {row.text("link"), row.text_or_empty("generation"), row.number("slowdown"), row.quality(),
-          row.number_or("message_slowdown", 1.0)};
+  return {row.text("link"), row.text_or_empty("generation"),        row.number("slowdown"),
+          row.quality(),    row.number_or("message_slowdown", 1.0), row.number_or("peer_channels_per_link", 0.0)};
 }
 
 template <class Read>

@@ -77,6 +77,8 @@ struct OverlapRow {
   double slowdown = 1;     // of kernels while a message passes
   FitQuality quality;
   double message_slowdown = 1;  // of a message while kernels run
+  /// NCCL's channels to one peer by links that lead there; 0: kernels beside a message are as slow as beside a collective.
+  double peer_channels_per_link = 0;
 };
 
 struct RateTables {

@@ -60,6 +60,7 @@ struct MeasuredKernel {
   std::shared_ptr<const RuleSet> rules;
   bool synchronized = false;  // the host waits after each call: what it queues before the first kernel is not hidden
   bool packed_qkv = false;    // Q, K and V leave in one head exchange
+  bool packed_kv = false;     // K and V are slices of one tensor whose gradient is asked for
   /// Packings that the calls take in turn (varlen), each the documents of one sequence; empty: one document.
   std::vector<std::vector<DocumentClass>> packings;
 };

@@ -93,6 +93,16 @@ double reordering_seconds(const MeasuredKernel& kernel, const CpTensors& tensors
   return once * ((kernel.forward ? 1 : 0) + (kernel.backward ? 1 : 0));
 }
 
+/// K and V cut out of one tensor, which zhuzilin's rings make contiguous first: read and written. In backward autograd embeds the
+/// gradient of each slice in a tensor of zeros as large as both (filled, then copied into) and adds the two up. FlashAttention's
+/// own kvpacked call reads and writes the slices in place.
+Seconds unpacking_time(const MeasuredKernel& kernel, const CpTensors& tensors, const GpuRates& rates) {
+  if (!kernel.packed_kv || kernel.recipe.cp == 1) return {};
+  const Seconds forward = memory_time(rates, tensors.kv * 2.0, 2).time;
+  const Seconds backward = memory_time(rates, tensors.kv * (2.0 * 1.0 + 2.0 + 3.0), 5).time;
+  return (kernel.forward ? forward : Seconds()) + (kernel.backward ? backward : Seconds());
+}
+
 /// Attention over a context-parallel group: the screen's own ring of steps on a layer that has nothing but this operator.
 std::variant<Predicted, Unpredictable> predict_operator(const MeasuredKernel& kernel, Predictor& predictor) {
   const AttentionShape& shape = kernel.attention;
@@ -137,7 +147,7 @@ std::variant<Predicted, Unpredictable> predict_operator(const MeasuredKernel& ke
     if (kernel.backward) whole += backward;
     const CpTensors tensors = cp_tensors(model, training, recipe, *kernel.rules);
     const double copies = reordering_seconds(kernel, tensors, rates.peaks.hbm, rates.memory.curve.launch);
-    const double gpu = whole.total().value() + copies;
+    const double gpu = whole.total().value() + copies + unpacking_time(kernel, tensors, rates).value();
     const double seconds =
         kernel.synchronized ? host.before + std::max(gpu, host.whole - host.before) : std::max(gpu, host.whole);
     // Steps, messages and merges are put together as those of a training step are.

@@ -183,7 +183,10 @@ class Attribution {
       overlap.surface = "slowdown of kernels beside messages over " + std::string(link_text(link));
       overlap.probe = ProbeKind::kOverlap;
       overlap.sigma = 0.1;  // as the documented rows' 90 % error
-      add(std::move(overlap), [index](GpuRates& rates, double factor) { rates.overlap[index] *= factor; });
+      add(std::move(overlap), [index](GpuRates& rates, double factor) {
+        rates.overlap[index] *= factor;
+        rates.message_overlap[index] *= factor;
+      });
     }
   }
 

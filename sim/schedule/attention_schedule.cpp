@@ -59,7 +59,8 @@ AttentionSchedule::AttentionSchedule(const ScreenContext& context, const Recipe&
       traffic_(cp_traffic(context.model, context.training, recipe, context.rules)),
       tensors_(cp_tensors(context.model, context.training, recipe, context.rules)),
       travelling_(ring_backward_tensors(tensors_, context.rules)),
-      in_pairs_(runs_in_pairs(context.training, recipe, context.rules)) {}
+      in_pairs_(runs_in_pairs(context.training, recipe, context.rules)),
+      own_channels_(operators::ring_has_own_channels(context, recipe)) {}
 
 TagId AttentionSchedule::step_tag(Numbered what, std::size_t step, const Place& at) {
   static constexpr const char* kNames[] = {"attention ", "send kv ", "send kv outer ", "send kv dkv ", "send dkv "};
@@ -112,7 +113,9 @@ AttentionSchedule::Ring AttentionSchedule::ring_of(const std::vector<std::int32_
 }
 
 Transfer AttentionSchedule::ring_message(std::int32_t from, std::int32_t to, Bytes bytes, std::int32_t messages) {
-  return writer_.network().message(from, to, bytes, messages, context_.rules.ring_pair_communicators);
+  Transfer transfer = writer_.network().message(from, to, bytes, messages, context_.rules.ring_pair_communicators);
+  transfer.has_own_channels = own_channels_;
+  return transfer;
 }
 
 void AttentionSchedule::forward(const std::vector<std::int32_t>& ranks, const Place& at, bool windowed) {

@@ -73,6 +73,7 @@ class AttentionSchedule {
   CpTensors tensors_;
   RingBackward travelling_;
   bool in_pairs_;
+  bool own_channels_;                      // see ring_has_own_channels()
   std::vector<engine::TagId> tags_[5][3];  // (steps) by Numbered and pass
 };
 

@@ -231,11 +231,12 @@ Transfer StepNetwork::new_collective(CollectiveKind kind, GroupShape shape, std:
   return transfer;
 }
 
-engine::HoldId StepNetwork::hold(std::int32_t rank, LinkClass link) {
-  std::array<engine::HoldId, kLinkClasses>& known = holds_[static_cast<std::size_t>(rank)];
-  engine::HoldId& hold = known[static_cast<std::size_t>(link)];
+engine::HoldId StepNetwork::hold(std::int32_t rank, const Transfer& transfer) {
+  const std::size_t index = static_cast<std::size_t>(transfer.slowest) + (transfer.has_own_channels ? kLinkClasses : 0);
+  engine::HoldId& hold = holds_[static_cast<std::size_t>(rank)][index];
   if (hold == kUnknownHold) {
-    const double slowdown = overlap_slowdown(context_.rates, link);
+    const double slowdown = transfer.has_own_channels ? message_overlap_slowdown(context_.rates, transfer.slowest)
+                                                      : overlap_slowdown(context_.rates, transfer.slowest);
     hold = slowdown <= 1.0 ? -1 : program_.hold({sm_[static_cast<std::size_t>(rank)], 1.0 - 1.0 / slowdown});
   }
   return hold;

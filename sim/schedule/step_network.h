@@ -35,6 +35,7 @@ struct Transfer {
   engine::PatternId pattern = engine::kNone;
   LinkClass slowest = LinkClass::kNvlink;  // decides how much a kernel beside it is slowed
   bool by_copy_engine = false;             // takes no SMs
+  bool has_own_channels = false;           // a message of a group within one domain: all channels that lead to its peer
   [[nodiscard]] bool empty() const { return fixed == 0 && amount == 0; }
 };
 
@@ -56,8 +57,8 @@ class StepNetwork {
   [[nodiscard]] engine::PatternId memory_kernel(std::int32_t rank) const {
     return memory_kernel_[static_cast<std::size_t>(rank)];
   }
-  /// What a communication kernel takes of them while it is posted: 1 - 1/slowdown (rates: overlap).
-  [[nodiscard]] engine::HoldId hold(std::int32_t rank, LinkClass link);
+  /// What the kernel of a transfer takes of them while it is posted: 1 - 1/slowdown (rates: overlap).
+  [[nodiscard]] engine::HoldId hold(std::int32_t rank, const Transfer& transfer);
 
  private:
   using Weights = std::map<std::int32_t, double>;  // link -> bytes per byte of the transfer
@@ -81,8 +82,8 @@ class StepNetwork {
   std::vector<engine::PatternId> memory_kernel_;  // (ranks)
   std::vector<engine::ResourceId> sm_, memory_;   // (ranks)
   static constexpr engine::HoldId kUnknownHold = -2;
-  std::vector<std::array<engine::HoldId, kLinkClasses>> holds_;  // (ranks, link class)
-  std::map<std::int32_t, engine::ResourceId> resource_;          // link -> resource
+  std::vector<std::array<engine::HoldId, 2 * kLinkClasses>> holds_;  // (ranks, link class of collectives, of messages)
+  std::map<std::int32_t, engine::ResourceId> resource_;              // link -> resource
   struct KnownMessage {
     std::int32_t to, messages;
     double bytes;

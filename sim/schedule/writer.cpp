@@ -75,7 +75,7 @@ ActivityId Writer::last(std::int32_t rank) { return program_.last_on(program_.la
 ActivityId Writer::message(std::int32_t from, std::int32_t to, LaneKind send, LaneKind receive, TagId tag,
                            const Transfer& transfer, const Place& place) {
   const LaneId lanes[] = {program_.lane(from, send), program_.lane(to, receive)};
-  const engine::HoldId holds[] = {network_.hold(from, transfer.slowest), engine::HoldId{-1}};
+  const engine::HoldId holds[] = {network_.hold(from, transfer), engine::HoldId{-1}};
   return program_.add(spec(tag, transfer, place), lanes, holds);
 }
 
@@ -86,7 +86,7 @@ ActivityId Writer::posted(std::span<const std::int32_t> members, LaneKind kind, 
   for (const std::int32_t member : members) {
     lanes_.push_back(program_.lane(member, kind));
     const bool no_sms = transfer.empty() || transfer.by_copy_engine;
-    holds_.push_back(no_sms ? engine::HoldId{-1} : network_.hold(member, transfer.slowest));
+    holds_.push_back(no_sms ? engine::HoldId{-1} : network_.hold(member, transfer));
   }
   return program_.add(spec(tag, transfer, place), lanes_, holds_);
 }

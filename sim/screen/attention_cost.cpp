@@ -183,12 +183,12 @@ double exposed_sigma(const ScreenContext& context, const CpTraffic& traffic, con
       .relative_sigma;
 }
 
-void add_phase(const ScreenContext& context, const RingResult& ring, double kernels, double exchange, double variance,
-               LinkClass link, double link_sigma, Cost& cost, Seconds& exposed) {
+void add_phase(const RingResult& ring, double kernels, double exchange, double variance, double slowdown, double link_sigma,
+               Cost& cost, Seconds& exposed) {
   // Kernels run slower while messages pass beside them: the slowdown is time that communication costs, so it counts as exposed.
   const double waiting = std::max(0.0, ring.total - kernels);
   const double hidden = std::min(kernels, std::max(0.0, ring.messages - waiting));
-  const double slowed = hidden * (overlap_slowdown(context.rates, link) - 1.0);
+  const double slowed = hidden * (slowdown - 1.0);
   cost.compute += Seconds(kernels);
   cost.cp += Seconds(waiting + slowed + exchange);
   const double link_error = link_sigma * (waiting + exchange);
@@ -222,10 +222,14 @@ void add_attention(const ScreenContext& context, const Recipe& recipe, const Ste
                                      : ring_backward(context, traffic, net, steps);
   const LinkClass link = traffic.ring > 1 ? net.hop->slowest : net.inner->collective_link;
   const double link_sigma = exposed_sigma(context, traffic, net);
-  add_phase(context, f, steps.forward_total(), exchange_seconds(context, *net.inner, traffic.forward, traffic.inner),
-            steps.forward_variance, link, link_sigma, forward, exposure.forward_exposed);
-  add_phase(context, b, steps.backward_total(), exchange_seconds(context, *net.inner, traffic.backward, traffic.inner),
-            steps.backward_variance, link, link_sigma, backward, exposure.backward_exposed);
+  const auto slowdown = [&](const CpPhaseTraffic& phase) {
+    const bool messages = traffic.ring > 1 && phase.gather.value() <= 0.0 && ring_has_own_channels(context, recipe);
+    return messages ? message_overlap_slowdown(context.rates, link) : overlap_slowdown(context.rates, link);
+  };
+  add_phase(f, steps.forward_total(), exchange_seconds(context, *net.inner, traffic.forward, traffic.inner),
+            steps.forward_variance, slowdown(traffic.forward), link_sigma, forward, exposure.forward_exposed);
+  add_phase(b, steps.backward_total(), exchange_seconds(context, *net.inner, traffic.backward, traffic.inner),
+            steps.backward_variance, slowdown(traffic.backward), link_sigma, backward, exposure.backward_exposed);
 
   exposure.bytes_sent_per_layer = traffic.forward.sent + traffic.backward.sent;
   exposure.crosses_node = (traffic.ring > 1 && net.ring->domains > 1) || (traffic.inner > 1 && net.inner->domains > 1);

@@ -16,6 +16,15 @@ namespace cpfit::operators {
   return rules.kv_exchange == KvExchange::kAllGatherOnce && rules.fused_elementwise;
 }
 
+/// NCCL takes as few channels to every peer as the furthest one needs (ncclTopoComputeP2pChannels counts the least over all ranks
+/// of a communicator), so that only rings inside one scale-up domain have all their links' channels, and the SMs under them.
+[[nodiscard]] inline bool ring_has_own_channels(const ScreenContext& context, const Recipe& recipe) {
+  if (recipe.cp == 1) return false;
+  const GroupShapes shapes = group_shapes(recipe);
+  const bool windows_inside = recipe.cp_comm != CpComm::kDoubleRing || context.network.at(shapes.cp_inner).domains == 1;
+  return windows_inside && context.network.at(shapes.cp_ring).domains == 1;
+}
+
 /// Kernel times of one rank by ring step, isolated kernels times the training factor; backward in the order in which the ring
 /// visits the steps (reversed rings mirror them). Merges are what the ring adds to attention itself: corrections of the partial
 /// outputs, additions of the partial gradients, copies of half tensors.

@@ -61,6 +61,10 @@ Rated unfused_attention_time(const GpuRates& rates, const AttentionShape& work, 
 constexpr double kTritonTime = 1.77;
 constexpr float kTritonSigma = 0.14F;
 
+/// Time of an eager PyTorch kernel that reads and writes different number formats over that of one which does not: it casts
+/// element by element, without vector loads (pytorch/pytorch#195542: 16 bits to fp32 on A100, 67 million elements).
+constexpr double kCast = 1.13;
+
 /// Adds one kernel to a step's forward and backward time. `heads_share`: of this rank's heads (1/u after a head exchange).
 struct StepTimer {
   const ScreenContext& context;
@@ -91,8 +95,9 @@ struct StepTimer {
   ///   causal steps on half of Q or KV copy that half first (2). fp32 accumulators: outputs are cast up (3) and merged as out -
   ///   sigmoid(lse' - lse) * (out - out'), by one kernel (2 + 2 fp32 reads, 1 fp32 write = 6) where the code compiles it, else
   ///   operator by operator: difference (2 + 2 + 2), product (2 + 2), difference (2 + 2 + 2), and a copy (4) back into the rows
-  ///   of a part. Gradients are added (2 + 1 + 2); at the end the sums are cast back (3). TorchScript's kernels are taken to stay
-  ///   apart: in one, striped shards would run 8 to 13 points faster than zhuzilin publishes.
+  ///   of a part. Gradients are added (2 + 1 + 2), queries, keys and values each by a kernel; at the end the sums are cast back
+  ///   (3). TorchScript's kernels are taken to stay apart: in one, striped shards would run 8 to 13 points faster than zhuzilin
+  ///   publishes. Where nothing compiles them, kernels between 16 and 32 bits take kCast times their bytes' time.
   void add_merges(std::size_t step, const Kernel& kernel, double heads_share) const {
     const double bytes_per_row =
         2.0 * static_cast<double>(recipe.micro_batch) * static_cast<double>(context.model.head_dim) * heads_share;
@@ -105,14 +110,17 @@ struct StepTimer {
     const bool first_forward = step == 0, last_forward = step == last;
     const bool first_backward = step == (reversed ? last : 0), last_backward = step == (reversed ? 0 : last);
     double forward = 0, backward = 0;
-    int merges = 1;  // kernels
+    int merges = 1, sums = 2;  // kernels
     if (fp32) {
       const bool some_rows = !first_forward && static_cast<double>(kernel.q_len) < shard;
       const bool fused = context.rules.fused_merges || context.rules.fused_elementwise;
-      forward = (first_forward ? 3.0 : (fused ? 9.0 : 19.0) + (some_rows ? 4.0 : 0.0)) * q + (last_forward ? 3.0 * q : 0.0);
+      const double cast = context.rules.fused_elementwise ? 1.0 : kCast;
+      const double merge = (fused ? 9.0 : 3.0 * cast + 16.0) + (some_rows ? 4.0 : 0.0);
+      forward = (first_forward ? 3.0 * cast : merge) * q + (last_forward ? 3.0 * cast * q : 0.0);
       // Cast, difference, product, difference; five on log-sum-exps alone; copies of both.
       if (!first_forward && !fused) merges = some_rows ? 11 : 9;
-      backward = (first_backward ? 3.0 : 5.0) * (q + kv) + (last_backward ? 3.0 * (q + kv) : 0.0);
+      backward = cast * ((first_backward ? 3.0 : 5.0) + (last_backward ? 3.0 : 0.0)) * (q + kv);
+      sums = last_backward ? 6 : 3;
     } else {
       const double halves = (static_cast<double>(kernel.q_len) < shard ? 2.0 * q : 0.0) +
                             (static_cast<double>(kernel.kv_len) < shard ? 2.0 * kv : 0.0);
@@ -120,7 +128,7 @@ struct StepTimer {
       backward = (first_backward ? 2.0 : 3.0) * (q + kv) + halves;
     }
     times.forward_merge[step] += memory_time(context.rates, Bytes(forward), merges).time.value();
-    times.backward_merge[step] += memory_time(context.rates, Bytes(backward), 2).time.value();
+    times.backward_merge[step] += memory_time(context.rates, Bytes(backward), sums).time.value();
   }
 
   [[nodiscard]] Rated kernel_time(const AttentionShape& work, AttentionPass pass) const {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "model/cluster/gpu.h"
+#include "model/presets/embedded.h"
 #include "model/rates/curves.h"
 #include "model/rates/gpu_rates.h"
 #include "model/rates/group_rate.h"
@@ -347,6 +348,31 @@ TEST(Rates, TrainingIsSlowerThanIsolatedKernels) {
   EXPECT_LT(inside, 1.18 * alone);
   // FP8 products are measured not to be held back further in a step.
   EXPECT_EQ(training_factors(gpu, MathKind::kFp8Tensor, AttentionLibrary::kCudnn).gemm_warm, 0.0);
+}
+
+// A message to one GPU of the own domain has two channels per link, a power of two, at most 32, and an SM under each. Links and
+// SMs by data sheet; channels as NCCL's logs print them: "16 p2p channels per peer" on V100 and H800, 32 on A100 and H100.
+TEST(Rates, MessagesTakeAnSmPerChannelToTheirPeer) {
+  const RateSet rates = RateSet::defaults();
+  const auto slowdown = [&](const char* gpu) {
+    return message_overlap_slowdown(rates.of(find_gpu(gpu).value()), LinkClass::kNvlink);
+  };
+  EXPECT_DOUBLE_EQ(slowdown("V100-SXM2-32GB"), 80.0 / (80 - 16));
+  EXPECT_DOUBLE_EQ(slowdown("H800-SXM5-80GB"), 132.0 / (132 - 16));
+  EXPECT_DOUBLE_EQ(slowdown("A100-SXM4-80GB"), 108.0 / (108 - 32));
+  EXPECT_DOUBLE_EQ(slowdown("H100-SXM5-80GB"), 132.0 / (132 - 32));
+  // Other links, and slowdowns that were measured beside messages, say it themselves.
+  const GpuRates& gpu = rates.of(h100());
+  EXPECT_EQ(message_overlap_slowdown(gpu, LinkClass::kNic), overlap_slowdown(gpu, LinkClass::kNic));
+  RateTables measured;
+  OverlapRow row;
+  row.link = "nvlink";
+  row.slowdown = 1.5;
+  measured.overlap = {row};
+  const RateTables shipped = parse_rate_tables(embedded_file("presets/rates.toml")).value();
+  EXPECT_EQ(message_overlap_slowdown(assemble_gpu_rates(overlaid(shipped, measured), find_gpu("H100-SXM5-80GB").value()),
+                                     LinkClass::kNvlink),
+            1.5);
 }
 
 TEST(Rates, ProblemsNameTableRowAndKey) {

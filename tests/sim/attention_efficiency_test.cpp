@@ -46,10 +46,26 @@ class AttentionEfficiency : public ::testing::Test {
     const schedule::OperatorTimes shard = schedule::operator_times(context_of(one_shard), alone);
     const double ideal_forward = static_cast<double>(shard.full_ring[0].forward[0]) * 8.0;
     const double ideal_both = ideal_forward + static_cast<double>(shard.full_ring[0].backward[0]) * 8.0;
-    return {ideal_forward / makespan(context, scenario.base, false), ideal_both / makespan(context, scenario.base, true)};
+    const Unpacking unpacking = unpacking_of(kernels, context.model);
+    const double forward = makespan(context, scenario.base, false) + unpacking.forward;
+    const double both = makespan(context, scenario.base, true) + unpacking.forward + unpacking.backward;
+    return {ideal_forward / forward, ideal_both / both};
   }
 
  private:
+  /// benchmark_kvpacked_func.py hands K and V over as slices of one tensor. Rings copy both, 2 bytes an element read and written;
+  /// autograd embeds each one's gradient in zeros for both (filled, copied into: 2 x 2 + 2 + 2) and adds the two (3 x 2 x 2).
+  struct Unpacking {
+    double forward = 0, backward = 0;  // ps
+  };
+  [[nodiscard]] static Unpacking unpacking_of(const GpuRates& rates, const Architecture& model) {
+    const double elements = 8192.0 * static_cast<double>(model.kv_heads * model.head_dim);  // of K
+    const auto picoseconds = [&](double bytes, int launched) {
+      return memory_time(rates, Bytes(bytes * elements), launched).time.value() * 1e12;
+    };
+    return {picoseconds(2 * 4, 2), picoseconds(2 * (2 * 2 + 4) + 3 * 2 * 2, 5)};
+  }
+
   [[nodiscard]] static double makespan(const ScreenContext& context, const Recipe& recipe, bool backward) {
     const schedule::SimulatedRanks ranks(recipe, false);
     engine::ProgramBuilder program;
@@ -66,18 +82,16 @@ class AttentionEfficiency : public ::testing::Test {
   }
 };
 
-void expect_near(const Efficiency& predicted, double forward, double both, double forward_bound = 0.08,
-                 double both_bound = 0.05) {
-  EXPECT_NEAR(predicted.forward, forward, forward_bound);
-  EXPECT_NEAR(predicted.both, both, both_bound);
-}
+// Forward and backward together all are within 4.1 points. Forward contiguous and zigzag shards of A100 come out 5 and 6 points too
+// slow: their merges are counted operator by operator, which striped shards confirm (0.3 and 2.7 points) and which is more than
+// the other two leave room for. Backward of striped and of zigzag shards is too fast by the same time a step, 0.45 ms on A100 and
+// 0.3 ms on H800: as the memories' rates, 0.7 to 0.8 GB that neither the masks nor the halves change.
+constexpr double kForward = 0.06, kBoth = 0.05;
 
-// Forward is within 8 points and forward and backward within 5, but for the striped shards of A100 forward and backward: 5.8
-// points too fast. Forward they cost what the code does between the kernels: every step merges whole rows, and most of them a
-// part of them that is copied back. What is missing in backward is not the mask of striped steps: zigzag shards, which have none
-// cut by a row, come out 4 points too fast as well, on both GPUs. Casts between number formats, which eager PyTorch does without
-// vector loads (pytorch/pytorch#195542: 1.13 times a vectorized one on A100), would explain 0.4 of them.
-constexpr double kStripedBothOnA100 = 0.06;
+void expect_near(const Efficiency& predicted, double forward, double both) {
+  EXPECT_NEAR(predicted.forward, forward, kForward);
+  EXPECT_NEAR(predicted.both, both, kBoth);
+}
 
 TEST_F(AttentionEfficiency, OfEightH800) {
   const Efficiency contiguous = of("h800-8x100g", ShardLayout::kContiguous), striped = of("h800-8x100g", ShardLayout::kStriped),
@@ -93,7 +107,7 @@ TEST_F(AttentionEfficiency, OfEightA100) {
   const Efficiency contiguous = of("dgx-a100", ShardLayout::kContiguous), striped = of("dgx-a100", ShardLayout::kStriped),
                    zigzag = of("dgx-a100", ShardLayout::kZigzag);
   expect_near(contiguous, 0.514, 0.525);
-  expect_near(striped, 0.696, 0.826, 0.08, kStripedBothOnA100);
+  expect_near(striped, 0.696, 0.826);
   expect_near(zigzag, 0.817, 0.898);
   EXPECT_LT(contiguous.both, striped.both);
   EXPECT_LT(striped.both, zigzag.both);
