@@ -50,6 +50,15 @@ bool is_windowed(const AttentionShape& shape) {
   return shape.causal && shape.pairs < 0.45 * static_cast<double>(shape.q_len) * static_cast<double>(shape.kv_len);
 }
 
+/// Why no curve can be fitted to products or attention of `gpu`, whose times are shares of its peaks: of a processor or an
+/// unknown GPU they are the best rates measured, and a measurement that was cut short may hold none. Empty: it can.
+std::string missing_peak(const Gpu& gpu, MathKind math) {
+  const DevicePeaks peaks = peaks_of(gpu);
+  if (!(peaks.hbm > 0)) return "its memory bandwidth was not measured (cpfit-bench --probe memory)";
+  if (!(peaks.math[static_cast<std::size_t>(math)] > 0)) return "its rate of " + std::string(name_of(math)) + " is not known";
+  return {};
+}
+
 void fit_gemms(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus, FitReport& report) {
   Groups<GemmKey> groups;
   for (const KernelTable& table : tables) {
@@ -62,6 +71,10 @@ void fit_gemms(const std::vector<KernelTable>& tables, std::span<const Gpu> gpus
     const Gpu* gpu = gpu_named(gpus, name);
     if (gpu == nullptr || rows.size() < kFewestGemms) {
       report.left_out.push_back("gemm " + name + " " + std::string(name_of(math)) + ": " + std::to_string(rows.size()) + " rows");
+      return;
+    }
+    if (const std::string missing = missing_peak(*gpu, math); !missing.empty()) {
+      report.left_out.push_back("gemm " + name + " " + std::string(name_of(math)) + ": " + missing);
       return;
     }
     GemmRow row{name, math, fit_gemm(rows, peaks_of(*gpu), math)};
@@ -85,6 +98,10 @@ void fit_attentions(const std::vector<KernelTable>& tables, std::span<const Gpu>
     const std::string label = "attention " + name + " " + std::string(name_of(library)) + " " + std::string(name_of(math));
     if (gpu == nullptr || rows.size() < kFewestAttentions) {
       report.left_out.push_back(label + ": " + std::to_string(rows.size()) + " rows");
+      return;
+    }
+    if (const std::string missing = missing_peak(*gpu, math); !missing.empty()) {
+      report.left_out.push_back(label + ": " + missing);
       return;
     }
     AttentionFit fit = fit_attention(rows, peaks_of(*gpu), math);

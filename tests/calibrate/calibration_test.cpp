@@ -88,6 +88,17 @@ MeasurementFile synthetic() {
 
 ImportedFit fit_of(const MeasurementFile& file) { return fit_imported({read_measured_points(file, "t.json")}, gpu_presets()); }
 
+// Attention alone, as a measurement holds it that was interrupted early: there is no memory bandwidth to be a share of.
+TEST(FitImported, SaysWhatACutMeasurementLacks) {
+  MeasurementFile file = synthetic();
+  std::erase_if(file.points, [](const MeasuredPoint& one) { return one.probe != "attention"; });
+  ASSERT_GT(file.points.size(), 20u);
+  const ImportedFit fit = fit_of(file);
+  EXPECT_TRUE(fit.tables.attention.empty());
+  ASSERT_FALSE(fit.left_out.empty());
+  EXPECT_NE(fit.left_out.front().find("memory bandwidth was not measured"), std::string::npos) << fit.left_out.front();
+}
+
 TEST(FitImported, FindsAProcessorItWasMadeOf) {
   const ImportedFit fit = fit_of(synthetic());
   ASSERT_EQ(fit.tables.devices.size(), 1u);
