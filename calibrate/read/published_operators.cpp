@@ -188,6 +188,7 @@ void read_ring_flash_operator(const Row& row, Reading& reading) {
   if (row.says("api", "varlen")) {
     draft.kernel.packings = varlen_packings(std::max<std::int64_t>(1, draft.gpus));
     draft.kernel.attention.pairs = mean_pairs(draft.kernel.packings);
+    draft.kernel.indexed_halves = draft.gpus > 1 && draft.kernel.recipe.shard_layout == ShardLayout::kZigzag && !gathered;
   } else if (draft.gpus == 1) {
     draft.kernel.kind = KernelKind::kAttention;
   }

@@ -58,9 +58,10 @@ struct MeasuredKernel {
   // kDistributedAttention: cp, cp_comm, a2a_degree, shard_layout of this recipe; the framework's rules say how the ring runs
   Recipe recipe;
   std::shared_ptr<const RuleSet> rules;
-  bool synchronized = false;  // the host waits after each call: what it queues before the first kernel is not hidden
-  bool packed_qkv = false;    // Q, K and V leave in one head exchange
-  bool packed_kv = false;     // K and V are slices of one tensor whose gradient is asked for
+  bool synchronized = false;    // the host waits after each call: what it queues before the first kernel is not hidden
+  bool packed_qkv = false;      // Q, K and V leave in one head exchange
+  bool packed_kv = false;       // K and V are slices of one tensor whose gradient is asked for
+  bool indexed_halves = false;  // halves of shards by indices that the host copies to the GPU, waiting for it
   /// Packings that the calls take in turn (varlen), each the documents of one sequence; empty: one document.
   std::vector<std::vector<DocumentClass>> packings;
 };

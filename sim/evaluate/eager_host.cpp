@@ -16,6 +16,7 @@ constexpr double kStepCalls = 16;      // two buffers, four operations, the batc
 constexpr double kMergeCalls = 11;     // casts, the merge operator by operator, slices
 constexpr double kBackwardCalls = 16;  // both rings' buffers and waits, gradients' buffers, flash_attn's three kernels, sums
 constexpr int kMessages = 4;           // of a hop: K and V, sent and received
+constexpr double kIndexedCalls = 9;    // from K's half on: V's mask to indices, their copy, index; flash_attn's calls as above
 
 }  // namespace
 
@@ -38,6 +39,13 @@ EagerHost eager_host(const MeasuredKernel& kernel, const GpuRates& rates) {
   const double forward = (before + after) * exchange + ring * (step + merge) + (ring - 1) * hop;
   const double backward = (before + after) * exchange + ring * (kBackwardCalls * call) + (2.0 * ring - 1) * hop;
   host.whole = (kernel.forward ? forward : 0.0) + (kernel.backward ? backward : 0.0);
+  if (kernel.indexed_halves) {
+    // The last rank, whose kernels take longest (zigzag_ring_flash_attn_varlen.py): the copy of indices for K's half finds the
+    // stream empty once it is through, and the same after dV's sum in backward, before both hops are queued. One document has
+    // slices instead, whose ends are numbers on the GPU: they are waited for as well.
+    const double idle_forward = kIndexedCalls * call, idle_backward = 2.0 * hop + (kStepCalls + kIndexedCalls) * call;
+    host.idle = (ring - 1) * ((kernel.forward ? idle_forward : 0.0) + (kernel.backward ? idle_backward : 0.0));
+  }
   return host;
 }
 

@@ -12,6 +12,7 @@ namespace cpfit {
 struct EagerHost {
   double before = 0;  // until the first attention kernel is queued
   double whole = 0;   // all of the passes measured
+  double idle = 0;    // of it, while the GPU has nothing queued because the host waited for it (MeasuredKernel::indexed_halves)
 };
 
 /// Operators cost `rates.launch_eager` each, point-to-point operations inside a group call of NCCL kPointToPoint.

@@ -103,6 +103,15 @@ Seconds unpacking_time(const MeasuredKernel& kernel, const CpTensors& tensors, c
   return (kernel.forward ? forward : Seconds()) + (kernel.backward ? backward : Seconds());
 }
 
+/// What indices instead of slices move on the last rank, a step after the first: halves of K and V are gathered, in backward the
+/// fp32 halves of dK and dV too, and put back after the addition. Read and written.
+Seconds indexing_time(const MeasuredKernel& kernel, const CpTensors& tensors, const GpuRates& rates) {
+  if (!kernel.indexed_halves) return {};
+  const Bytes gathered = tensors.kv, summed = tensors.kv4 * 2.0;
+  const Seconds forward = memory_time(rates, gathered, 2).time, backward = memory_time(rates, gathered + summed, 6).time;
+  return ((kernel.forward ? forward : Seconds()) + (kernel.backward ? backward : Seconds())) * (kernel.recipe.cp - 1.0);
+}
+
 /// Attention over a context-parallel group: the screen's own ring of steps on a layer that has nothing but this operator.
 std::variant<Predicted, Unpredictable> predict_operator(const MeasuredKernel& kernel, Predictor& predictor) {
   const AttentionShape& shape = kernel.attention;
@@ -147,9 +156,10 @@ std::variant<Predicted, Unpredictable> predict_operator(const MeasuredKernel& ke
     if (kernel.backward) whole += backward;
     const CpTensors tensors = cp_tensors(model, training, recipe, *kernel.rules);
     const double copies = reordering_seconds(kernel, tensors, rates.peaks.hbm, rates.memory.curve.launch);
-    const double gpu = whole.total().value() + copies + unpacking_time(kernel, tensors, rates).value();
+    const double gpu = whole.total().value() + copies + unpacking_time(kernel, tensors, rates).value() +
+                       indexing_time(kernel, tensors, rates).value();
     const double seconds =
-        kernel.synchronized ? host.before + std::max(gpu, host.whole - host.before) : std::max(gpu, host.whole);
+        kernel.synchronized ? host.before + std::max(gpu, host.whole - host.before) : std::max(gpu + host.idle, host.whole);
     // Steps, messages and merges are put together as those of a training step are.
     const bool composed = recipe.cp > 1;
     const double from_host = (seconds - gpu) * kHostSigma, waited = composed ? whole.cp.value() * kExposedSigma : 0,

@@ -1,6 +1,7 @@
 // Which kernels a rank runs in each ring step, from the shared work counts of model/attention, and what they take.
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "model/attention/document_mix.h"
 #include "model/attention/packed_work.h"
@@ -62,8 +63,9 @@ constexpr double kTritonTime = 1.77;
 constexpr float kTritonSigma = 0.14F;
 
 /// Time of an eager PyTorch kernel that reads and writes different number formats over that of one which does not: it casts
-/// element by element, without vector loads (pytorch/pytorch#195542: 16 bits to fp32 on A100, 67 million elements).
-constexpr double kCast = 1.13;
+/// element by element, without vector loads. 16 bits to fp32 on A100, 67 million elements: pytorch/pytorch#195542; fp32 to 16
+/// bits on H100, 34 million: #137053. The faster the memory, the more the instructions count.
+double cast_time(std::string_view generation) { return generation == "hopper" ? 1.25 : 1.13; }
 
 /// Adds one kernel to a step's forward and backward time. `heads_share`: of this rank's heads (1/u after a head exchange).
 struct StepTimer {
@@ -97,7 +99,7 @@ struct StepTimer {
   ///   operator by operator: difference (2 + 2 + 2), product (2 + 2), difference (2 + 2 + 2), and a copy (4) back into the rows
   ///   of a part. Gradients are added (2 + 1 + 2), queries, keys and values each by a kernel; at the end the sums are cast back
   ///   (3). TorchScript's kernels are taken to stay apart: in one, striped shards would run 8 to 13 points faster than zhuzilin
-  ///   publishes. Where nothing compiles them, kernels between 16 and 32 bits take kCast times their bytes' time.
+  ///   publishes. Where nothing compiles them, kernels between 16 and 32 bits take cast_time() times their bytes'.
   void add_merges(std::size_t step, const Kernel& kernel, double heads_share) const {
     const double bytes_per_row =
         2.0 * static_cast<double>(recipe.micro_batch) * static_cast<double>(context.model.head_dim) * heads_share;
@@ -114,7 +116,7 @@ struct StepTimer {
     if (fp32) {
       const bool some_rows = !first_forward && static_cast<double>(kernel.q_len) < shard;
       const bool fused = context.rules.fused_merges || context.rules.fused_elementwise;
-      const double cast = context.rules.fused_elementwise ? 1.0 : kCast;
+      const double cast = context.rules.fused_elementwise ? 1.0 : cast_time(context.cluster.gpu.generation);
       const double merge = (fused ? 9.0 : 3.0 * cast + 16.0) + (some_rows ? 4.0 : 0.0);
       forward = (first_forward ? 3.0 * cast : merge) * q + (last_forward ? 3.0 * cast * q : 0.0);
       // Cast, difference, product, difference; five on log-sum-exps alone; copies of both.

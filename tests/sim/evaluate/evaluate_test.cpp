@@ -348,6 +348,47 @@ TEST(Operator, AWaitingHostAddsWhatItQueuesBeforeTheFirstKernel) {
   EXPECT_DOUBLE_EQ(predicted(kernel), free + host.before);
 }
 
+/// K of one GPU: 131072 tokens over 8 ranks, 32 heads of 128.
+constexpr double kElementsOfK = 131072.0 / 8 * 32 * 128;
+
+/// Seconds that streaming kernels take for `bytes`.
+double streamed(const RateSet& rates, const MeasuredKernel& kernel, double bytes, int kernels) {
+  return memory_time(rates.of(kernel.cluster.gpu), Bytes(bytes), kernels).time.value();
+}
+
+// zhuzilin's kvpacked calls: copies of K and of V; zeros as large as both for the gradient of each, a copy into them, their sum.
+TEST(Operator, SlicesOfPackedKvAreCopiedAndTheirGradientsEmbedded) {
+  MeasuredKernel kernel = operator_of(131072, 1);
+  kernel.backward = true;
+  const double apart = predicted(kernel);
+  kernel.packed_kv = true;
+  const RateSet rates = RateSet::defaults();
+  const double copies = 2 * (2 + 2) * kElementsOfK, zeros = 2 * 2 * 2 * kElementsOfK, sum = 3 * 2 * 2 * kElementsOfK;
+  const double added = streamed(rates, kernel, copies, 2) + streamed(rates, kernel, zeros + copies + sum, 5);
+  EXPECT_NEAR(predicted(kernel) - apart, added, 1e-6 * apart);
+}
+
+// Seven steps gather halves of K and V; in backward fp32 halves of dK and dV are gathered and put back, and the GPU idles longer.
+TEST(Operator, IndexedHalvesWaitForTheHostInEveryStep) {
+  MeasuredKernel kernel = operator_of(131072, 1);
+  const RateSet rates = RateSet::defaults();
+  const auto added = [&] {
+    MeasuredKernel sliced = kernel;
+    sliced.indexed_halves = false;
+    return predicted(kernel) - predicted(sliced);
+  };
+  kernel.indexed_halves = true;
+  const double idle_forward = eager_host(kernel, rates.of(kernel.cluster.gpu)).idle;
+  EXPECT_GT(idle_forward, 0);
+  const double halves = 2 * 0.5 * (2 + 2) * kElementsOfK, sums = 2 * 2 * 0.5 * (4 + 4) * kElementsOfK;
+  EXPECT_NEAR(added(), idle_forward + 7 * streamed(rates, kernel, halves, 2), 1e-8);
+  kernel.forward = false;
+  kernel.backward = true;
+  const double idle_backward = eager_host(kernel, rates.of(kernel.cluster.gpu)).idle;
+  EXPECT_GT(idle_backward, 2 * idle_forward);
+  EXPECT_NEAR(added(), idle_backward + 7 * streamed(rates, kernel, halves + sums, 6), 1e-8);
+}
+
 TEST(Operator, PackingsAreTakenInTurn) {
   MeasuredKernel kernel = operator_of(131072, 1);
   const double whole = predicted(kernel);
