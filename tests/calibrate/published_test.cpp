@@ -265,9 +265,13 @@ TEST(PublishedOperators, VarlenRowsTakeFourPackingsInTurn) {
                       {"cp", "8"},          {"cp_method", "ring_attn"}, {"tokens_per_gpu", "8192"},
                       {"head_dim", "128"},  {"api", "varlen api"},      {"pass_", "fwd"},
                       {"iters_per_s", "40"}};
-  const MeasuredTable table = read_rows(columns, {ring});
-  ASSERT_EQ(table.kernels.size(), 1u) << table.skipped.at(0).reason;
+  Cells zigzag = ring;
+  zigzag["cp_method"] = "zigzag_ring";
+  const MeasuredTable table = read_rows(columns, {ring, zigzag});
+  ASSERT_EQ(table.kernels.size(), 2u) << table.skipped.at(0).reason;
   const MeasuredKernel& kernel = table.kernels[0];
+  EXPECT_TRUE(kernel.packed_kv && !kernel.indexed_halves);
+  EXPECT_TRUE(table.kernels[1].packed_kv && table.kernels[1].indexed_halves);  // benchmark_varlen_kvpacked_func.py
   ASSERT_EQ(kernel.packings.size(), 4u);
   double pairs = 0;
   for (const auto& documents : kernel.packings) {
