@@ -77,6 +77,38 @@ Architecture functional_test_model(const Row& row, const std::vector<std::string
   return model;
 }
 
+/// Micro-batch and chunks a stage of Narayanan's Table 1, which the paper leaves out and the script of its runs has
+/// (github NVIDIA/Megatron-LM examples/sc21/run_table_1.sh).
+struct ScalingRun {
+  std::int64_t hidden;
+  std::int32_t micro_batch, vpp;
+};
+constexpr std::array<ScalingRun, 10> kScalingRuns{{{2304, 16, 1},
+                                                   {3072, 16, 1},
+                                                   {4096, 16, 1},
+                                                   {6144, 8, 1},
+                                                   {8192, 4, 1},
+                                                   {10240, 2, 3},
+                                                   {12288, 2, 2},
+                                                   {16384, 1, 2},
+                                                   {20480, 1, 3},
+                                                   {25600, 1, 1}}};
+
+/// What one of those runs did by its script: DDP of PyTorch without a pipeline, else Megatron's own, which waits.
+void as_scripted(const Row& row, Draft& draft) {
+  if (!row.says("table", "T1")) return;
+  const auto run = std::find_if(kScalingRuns.begin(), kScalingRuns.end(),
+                                [&](const ScalingRun& one) { return one.hidden == draft.model().hidden; });
+  if (run == kScalingRuns.end()) return;
+  Recipe& recipe = draft.recipe();
+  recipe.micro_batch = run->micro_batch;
+  recipe.vpp = run->vpp;
+  recipe.overlap_grad_reduce = recipe.pp == 1;
+  std::erase(draft.run.unknown, "micro_batch");
+  std::erase(draft.run.unknown, "vpp");
+  draft.run.conditions.push_back("micro-batch and interleaving from the script of the runs (examples/sc21/run_table_1.sh)");
+}
+
 }  // namespace
 
 void read_megatron_functional_test(const Row& row, Reading& reading) {
@@ -190,10 +222,12 @@ void read_megatron_paper(const Row& row, Reading& reading) {
   const bool narayanan = row.says("source", "Narayanan"), korthikanti = row.says("source", "Korthikanti");
   const bool megascale = row.says("source", "MegaScale"), readme = row.says("source", "README");
   const bool zero3 = row.says("sharding", "ZeRO-3");
+  const bool baseline = megascale && row.says("framework", "Megatron-LM");  // 285068c8, of January 2023
   Draft draft = draft_of(row, reading,
-                         zero3                      ? "deepspeed-2021"
-                         : narayanan || korthikanti ? "megatron-2022"
-                                                    : "megatron-2024",
+                         zero3                     ? "deepspeed-2021"
+                         : narayanan               ? "megatron-2021"
+                         : korthikanti || baseline ? "megatron-2022"
+                                                   : "megatron-2024",
                          row.says("gpu", "H100")   ? "dgx-h100"
                          : row.says("gpu", "H800") ? "h800-8x400g"
                                                    : "dgx-a100");
@@ -211,12 +245,16 @@ void read_megatron_paper(const Row& row, Reading& reading) {
     recipe.state_sharding = StateSharding::kNone;
     recipe.sequence_parallel = korthikanti && !row.says("recompute", "no sequence");
     recipe.overlap_grad_reduce = recipe.overlap_param_gather = false;
+    recipe.overlap_p2p = false;  // p2p_communication.py waited for every message until 2023
     draft.model().hidden_dropout = draft.model().attention_dropout = 0.1;  // Megatron's defaults, as in the papers' formulas
     if (zero3)
       draft.run.rules = reading.rules(recipe.framework, "unfused attention",
                                       [](RuleSet& rules) { rules.attention_backend_ampere = AttentionBackend::kUnfused; });
     draft.run.conditions.push_back("attention kernel of 2021-22: no FlashAttention, fused softmax only");
   }
+  if (narayanan) draft.training().grad_dtype = GradDtype::kBf16;  // accumulated and reduced in the 16 bits of the parameters
+  if (narayanan && !zero3) as_scripted(row, draft);
+  if (korthikanti) std::erase(draft.run.unknown, "vpp");  // section 6: interleaved for 175B and 530B, printed there; else not
   if (const auto size = row.integer("model_parallel_size"); size && *size >= 8 && row.blank("tp")) {
     recipe.tp = 8;  // assumed: one node of eight, as in every layout of that paper which is printed in full at this size
     recipe.pp = static_cast<std::int32_t>(*size / recipe.tp);
@@ -226,11 +264,14 @@ void read_megatron_paper(const Row& row, Reading& reading) {
   }
   if (zero3) {
     recipe.state_sharding = StateSharding::kZero3;
-    draft.training().grad_dtype = GradDtype::kBf16;  // reduced in the 16 bits of the parameters
     std::erase(draft.run.unknown, "tp");
     std::erase(draft.run.unknown, "pp");
   }
   if (megascale && row.says("framework", "MegaScale")) recipe.overlap_tp = true;
+  if (baseline) {  // overlaps and the attention kernel are what Table 3 and section 3.3 of the paper add to it
+    recipe.overlap_p2p = recipe.overlap_grad_reduce = recipe.overlap_param_gather = false;
+    draft.run.conditions.push_back("Megatron-LM of January 2023: no FlashAttention, no overlap of messages and gradients");
+  }
   measure_throughput(draft, row, {AttentionCount::kFull, true, narayanan});
   draft.run.peak_flops_for_mfu = dense_peak(draft.run.scenario.cluster.gpu, Precision::kBf16).value();
   if (const auto total = row.count("total_tokens_per_s"); total && draft.run.gpus > 0) {

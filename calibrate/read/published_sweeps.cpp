@@ -13,7 +13,7 @@ void read_playbook_figure(const Row& row, Reading& reading) {
 }
 
 void read_vtrain(const Row& row, Reading& reading) {
-  Draft draft = draft_of(row, reading, "megatron-2022");
+  Draft draft = draft_of(row, reading, "megatron-2021");
   Recipe& recipe = draft.recipe();
   constexpr std::int64_t kPaddedGpt2 = 51200;  // vocabulary of the repository's Megatron configurations
   draft.model() =
@@ -26,6 +26,7 @@ void read_vtrain(const Row& row, Reading& reading) {
   recipe.recompute = {RecomputeKind::kFull, 0};
   recipe.sequence_parallel = false;
   recipe.state_sharding = StateSharding::kNone;
+  draft.training().grad_dtype = GradDtype::kBf16;
   recipe.overlap_grad_reduce = recipe.overlap_param_gather = recipe.overlap_p2p = false;
   draft.run.conditions.push_back("Megatron-DeepSpeed: no gradient bucketing, no overlap, 1F1B, full recompute");
   draft.run.conditions.push_back("attention kernel: none fused, as in Megatron-DeepSpeed of that time");
@@ -37,7 +38,8 @@ void read_vtrain(const Row& row, Reading& reading) {
 void read_internevo(const Row& row, Reading& reading) {
   Draft draft = draft_of(row, reading, "internevo", row.says("gpu", "A800") ? "internevo-a800" : "internevo-a100");
   Recipe& recipe = draft.recipe();
-  std::erase(draft.run.unknown, "pp");  // blank: no pipeline
+  draft.training().grad_dtype = GradDtype::kBf16;  // HybridZeroOptimizer reduces gradients in the parameters' 16 bits
+  std::erase(draft.run.unknown, "pp");             // blank: no pipeline
   if (row.says("notes", "headline")) draft.refuse("tokens/s and TFLOP/s of one line come from different configurations");
   if (row.says("sharding", "fsdp")) recipe.state_sharding = StateSharding::kZero3;
   const std::int64_t group = std::int64_t{recipe.tp} * recipe.pp;

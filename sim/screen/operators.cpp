@@ -125,13 +125,15 @@ Rated product(const ScreenContext& context, const RankShape& shape, double m, do
 /// What adding a weight gradient to the buffer of gradients costs beyond storing the product in 2 bytes: the sum is read and
 /// written in the buffer's type, by the product's last lines, where nothing hides it. On 107 weight gradients of SimuMax's B200
 /// table (out_dtype fp32, accumulate) against the same products without it, 0.72 of that traffic's time at full HBM rate shows
-/// with 2k tokens, 0.90 with 4k, 0.57 on A100 with 4k; here at the rate of streaming kernels (0.85), so 0.75.
+/// with 2k tokens, 0.90 with 4k; on 35 of its A100 table (4k tokens) 0.65. Here at the rate of streaming kernels (0.85), so 0.75
+/// and 0.55.
 Seconds accumulation_time(const ScreenContext& context, StateSharding sharding, double n, double k) {
-  constexpr double kShown = 0.75, kStreamShare = 0.85;
+  constexpr double kShownOnAmpere = 0.55, kShownLater = 0.75, kStreamShare = 0.85;
   const bool own_pass = context.rules.accumulation_traffic_per_parameter > 0.0;
   if (own_pass || sharding == StateSharding::kZero3) return {};  // a pass of its own, or a fresh gradient each time
   const double sum = context.training.grad_dtype == GradDtype::kFp32 ? 4.0 : 2.0;
-  return Bytes((2.0 * sum - 2.0) * n * k * kShown) / (kStreamShare * context.cluster.gpu.hbm);
+  const double shown = context.cluster.gpu.generation == "ampere" ? kShownOnAmpere : kShownLater;
+  return Bytes((2.0 * sum - 2.0) * n * k * shown) / (kStreamShare * context.cluster.gpu.hbm);
 }
 
 }  // namespace
@@ -279,6 +281,11 @@ ElementwiseBytes elementwise_bytes(const ScreenContext& context, const Recipe& r
   bytes.rope = per_element * rules.rope_traffic_factor * 2.0 * (shape.heads + shape.kv_heads) * d;
   bytes.residual = per_element * rules.residual_traffic_factor * (backward ? 12.0 : 10.0) * h / shape.split *
                    (static_cast<double>(model.norms_per_layer) / 2.0);
+  if (model.hidden_dropout > 0.0) {
+    // Two per layer, fused with the additions in forward: byte masks written. Backward is a pass of its own: gradient and mask
+    // read, gradient written.
+    bytes.residual += 2.0 * (backward ? 2.0 * (1.0 + 0.5 + 1.0) : 2.0 * 0.5) * h / shape.split;
+  }
   const SequenceCopies copies = sequence_copies(context, recipe, backward);
   bytes.residual += 2.0 * (copies.gather + copies.scatter);
   bytes.activation = per_element * rules.activation_traffic_factor * (backward ? 2.0 * f_in + f : f_in + f) / recipe.tp;

@@ -141,6 +141,64 @@ TEST(PublishedKwai, WholeJobThroughputAndOffload) {
   EXPECT_EQ(table.runs[0].scenario.base.cp_comm, CpComm::kAllGather);
 }
 
+/// A row of the Megatron papers, with what a test sets of it.
+Cells paper_row(Cells set) {
+  const Cells all = {{"gpu", "A100"},
+                     {"nodes_or_gpus", "3072"},
+                     {"model", "GPT 1008B"},
+                     {"layers", "128"},
+                     {"hidden", "25600"},
+                     {"heads", "160"},
+                     {"vocab", "51200"},
+                     {"seq_len", "2048"},
+                     {"global_batch", "3072"},
+                     {"tp", "8"},
+                     {"pp", "64"},
+                     {"cp", "1"},
+                     {"precision", "FP16"},
+                     {"recompute", "full"}};
+  set.insert(all.begin(), all.end());
+  return set;
+}
+
+MeasuredRun paper_run(const Cells& row) {
+  const auto columns = training_columns({"aggregate_pflops", "model_parallel_size", "table"});
+  const MeasuredTable table = read_rows(columns, {row});
+  EXPECT_EQ(table.runs.size(), 1u);
+  return table.runs.at(0);
+}
+
+TEST(PublishedMegatron, EachPaperHasTheSoftwareOfItsYear) {
+  // 2021: micro-batch and interleaving are those of the authors' script, gradients are added up in 16 bits by a pass of its own.
+  const MeasuredRun scaling = paper_run(paper_row({{"source", "Narayanan et al. 2021"},
+                                                   {"framework", "Megatron-LM"},
+                                                   {"table", "T1"},
+                                                   {"dp", "6"},
+                                                   {"tflops_per_gpu", "163"}}));
+  EXPECT_EQ(scaling.scenario.base.framework, "megatron-2021");
+  EXPECT_EQ(scaling.scenario.base.micro_batch, 1);
+  EXPECT_EQ(scaling.scenario.base.vpp, 1);
+  EXPECT_TRUE(scaling.unknown.empty());
+  EXPECT_FALSE(scaling.scenario.base.overlap_p2p);
+  EXPECT_EQ(scaling.scenario.training.grad_dtype, GradDtype::kBf16);
+  // 2022: 1T is not interleaved; asynchronous all-reduces and fused accumulation have come, pipeline messages still wait.
+  const MeasuredRun recompute = paper_run(paper_row({{"source", "Korthikanti et al. 2022"},
+                                                     {"framework", "Megatron-LM"},
+                                                     {"table", "T5"},
+                                                     {"micro_batch", "1"},
+                                                     {"dp", "6"},
+                                                     {"step_time_s", "94"}}));
+  EXPECT_EQ(recompute.scenario.base.framework, "megatron-2022");
+  EXPECT_EQ(recompute.scenario.base.vpp, 1);
+  EXPECT_TRUE(recompute.unknown.empty());
+  EXPECT_EQ(recompute.scenario.training.grad_dtype, GradDtype::kFp32);
+  const RuleSet old = *find_framework("megatron-2021"), later = *find_framework("megatron-2022");
+  EXPECT_FALSE(old.tp_backward_async);
+  EXPECT_TRUE(later.tp_backward_async);
+  EXPECT_GT(old.accumulation_traffic_per_parameter, 0.0);
+  EXPECT_EQ(later.accumulation_traffic_per_parameter, 0.0);
+}
+
 TEST(PublishedMegatron, DeepSpeedOf2021GathersTensorByTensorInSixteenBits) {
   const auto columns = training_columns({"aggregate_pflops", "model_parallel_size", "peak_pct", "training_days"});
   const Cells row = {{"source", "Narayanan et al. 2021"},

@@ -26,8 +26,9 @@ TEST(RuleSets, PresetsCarrySources) {
     EXPECT_GE(rules.reserved_over_allocated, 1.0) << rules.name;
     EXPECT_FALSE(rules.cp_comms.empty()) << rules.name;
   }
-  for (const char* name : {"megatron-core", "megatron-2024", "nemo-24", "megatron-bridge", "torchtitan-2412", "torchtitan",
-                           "nanotron", "megatron-kwai", "usp-2404", "llama3-meta", "deepspeed-ulysses", "ring-flash-attention"}) {
+  for (const char* name :
+       {"megatron-core", "megatron-2024", "megatron-2022", "megatron-2021", "nemo-24", "megatron-bridge", "torchtitan-2412",
+        "torchtitan", "nanotron", "megatron-kwai", "usp-2404", "llama3-meta", "deepspeed-ulysses", "ring-flash-attention"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
 }

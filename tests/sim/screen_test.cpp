@@ -168,6 +168,35 @@ TEST_F(ScreenTest, AProductHidesItsOwnCollectiveOnly) {
   EXPECT_NEAR(layer_cost(context, recipe).global.forward.tp.value(), waited + slowed, 1e-12);
 }
 
+// One layer of a GPT of 22B (hidden 6,144, four sequences of 2,048 tokens) on eight A100, forward and backward, as arXiv
+// 2205.05198 measured it (Table 4): nothing of a pipeline, of gradients or of the host is in it.
+TEST(ScreenOfOneLayer, TakesWhatItsAuthorsMeasured) {
+  Outcome<Scenario> read = read_scenario(
+      "name = \"22B\"\n[model]\nlayers = 4\nhidden = 6144\nffn_hidden = 24576\nheads = 64\nkv_heads = 64\nhead_dim = 96\n"
+      "vocab = 51200\nactivation = \"gelu\"\nnorm = \"layer\"\nposition = \"learned\"\nmax_positions = 2048\n"
+      "attention_dropout = 0.1\nhidden_dropout = 0.1\n[cluster]\npreset = \"dgx-a100\"\nnodes = 1\n[training]\n"
+      "sequence_length = 2048\nglobal_batch = 4\nprecision = \"fp16\"\nframework = \"megatron-2022\"\n",
+      "22b.toml");
+  for (const Problem& problem : read.problems()) ADD_FAILURE() << to_text(problem);
+  const Scenario scenario = std::move(read).value();
+  const RateSet rates = RateSet::defaults();
+  Workbench bench = Workbench::build(scenario, rates).value();
+  const auto milliseconds = [&](bool sequence_parallel, double again, double attention_again) {
+    const std::string text = std::string("tp=8,cp=1,pp=1,dp=1,micro_batch=4,overlap_tp=false,state_sharding=none,") +
+                             "sequence_parallel=" + (sequence_parallel ? "true" : "false");
+    const Recipe recipe = parse_recipe(text, scenario.base).value();
+    EXPECT_TRUE(bench.evaluate(scenario.training, recipe).ok());
+    const LayerPasses layer = layer_cost(bench.context(scenario.training), recipe).global;
+    const Cost whole = layer.forward * (1.0 + again);
+    return 1e3 * (whole.total() + layer.backward.total() + (layer.attention_forward * attention_again).total()).value();
+  };
+  EXPECT_NEAR(milliseconds(false, 0, 0) / 19.6, 1.0, 0.05) << "no recompute";
+  EXPECT_NEAR(milliseconds(true, 0, 0) / 19.0, 1.0, 0.05) << "sequence parallelism";
+  EXPECT_NEAR(milliseconds(false, 1, 0) / 27.2, 1.0, 0.05) << "full recompute";
+  EXPECT_NEAR(milliseconds(false, 0, 1) / 20.9, 1.0, 0.05) << "selective recompute";
+  EXPECT_NEAR(milliseconds(true, 0, 1) / 20.3, 1.0, 0.05) << "both";
+}
+
 // Layers of 1,024 tokens on eight GPUs take less than their 36 calls of forward (14 kernels and 4 collectives, two calls each)
 // and 32 of backward. The host sets the pace: calls of all layers, of embedding (3) and head (8, 3), and the wait for the loss.
 TEST_F(ScreenTest, AnEagerHostSetsThePaceOfSmallLayers) {
