@@ -28,6 +28,9 @@ EXPLAINED = [
      "before, -13 % now). With head exchange these layouts took 0.4 to 0.6 s a step longer than with the ring alone, at 64k as at 80k "
      "tokens, where tp 1 and 4 gain by it: 13 in place of 19 GB/s for the gradients. NVIDIA/nccl#820 measured 12 and 19 on such nodes, "
      "12 where two groups had chosen the same NIC; which do is not known before."),
+    (lambda s: s.table == "usp_paper" and s.run["cp"] > 1,
+     "products of A100 and A800 in training: sources lie 10 % apart and their mean is taken; USP's took longer. Eager merges of ring "
+     "steps between short kernels take more beside them."),
     (lambda s: s.table == "burstengine" and s.run["group"] == "LoongTrain" and "double_ring" in s.run["recipe"],
      "LoongTrain's double ring as BurstEngine's authors ran it: half the speed that their own kernel benchmark gives the same ring "
      "(140 TFLOP/s at these lengths). It is no other window: INTRA_SIZE=1 of the benchmark's script is read by nobody, its log prints "
