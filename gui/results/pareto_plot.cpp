@@ -230,8 +230,11 @@ void ParetoPlot::draw_choice() {
   const ColorTokens& t = tokens_for(palette());
   const ResultSet& set = *book_.set();
   const auto shown = [this](std::uint32_t row) { return book_.rows().passes[row] != 0; };
-  if (set.ship && shown(*set.ship)) draw_named(*set.ship, tr("ships"), t.good, QCPScatterStyle::ssStar);
-  if (set.control && shown(*set.control)) draw_named(*set.control, tr("control"), t.muted, QCPScatterStyle::ssDiamond);
+  const bool one = set.ship && set.control && *set.ship == *set.control;  // two names in one place cannot be read
+  if (set.ship && shown(*set.ship))
+    draw_named(*set.ship, one ? tr("ships, is the control") : tr("ships"), t.good, QCPScatterStyle::ssStar);
+  if (set.control && shown(*set.control))
+    draw_named(*set.control, one ? QString() : tr("control"), t.muted, QCPScatterStyle::ssDiamond);
   if (const auto row = book_.other(); row && shown(*row))
     draw_named(*row, QStringLiteral("B"), t.accent, QCPScatterStyle::ssSquare);
   if (const auto row = book_.chosen(); row && shown(*row)) draw_named(*row, {}, t.accent, QCPScatterStyle::ssCircle);
