@@ -253,7 +253,8 @@ class StepWriter {
   [[nodiscard]] bool overlapped() const { return (recipe_.vpp > 1 || split_backward(recipe_)) && recipe_.overlap_p2p; }
 
   /// The stage's end of the messages that this turn needs: posted when the compute stream comes to it, or with overlap one turn
-  /// ahead.
+  /// ahead. Interleaved without overlap, what a stage sends is received in the same turn and kept until its own comes (Megatron
+  /// schedules.py: send_forward_recv_forward, input_tensors): from the beginning on.
   void receive(std::int32_t stage, const StageTurn& turn, const Place& at) {
     const auto found = inbound_.find({turn.forward, stage, turn.chunk, turn.micro_batch});
     const std::vector<std::int32_t>& ranks = layers_.stage_ranks(stage);
@@ -262,7 +263,8 @@ class StepWriter {
       if (found != inbound_.end()) {
         const LaneKind kind = turn.forward ? LaneKind::kPpReceive : LaneKind::kPpBackReceive;
         ActivityId& early = early_[static_cast<std::size_t>(ranks[i])];
-        writer_.program().wait(found->second[i], writer_.lane(ranks[i], kind), overlapped() ? early : now);
+        const ActivityId posted = overlapped() ? early : recipe_.vpp > 1 ? engine::kNone : now;
+        writer_.program().wait(found->second[i], writer_.lane(ranks[i], kind), posted);
         writer_.gate(ranks[i], found->second[i]);
       }
       early_[static_cast<std::size_t>(ranks[i])] = now;
@@ -289,8 +291,6 @@ class StepWriter {
     for (std::size_t i = 0; i < from_ranks.size(); ++i) {
       const ActivityId sent = writer_.message(from_ranks[i], to_ranks[i], send_kind, receive_kind, tag,
                                               writer_.network().message(from_ranks[i], to_ranks[i], message_, 1), at);
-      // Megatron p2p_communication.py synchronises the device behind a batch of sends and receives.
-      if (!recipe_.overlap_p2p) writer_.program().host_reads(sent);
       const engine::LaneId lane = writer_.lane(from_ranks[i], send_kind);
       writer_.program().wait(sent, lane, writer_.last(from_ranks[i]));
       writer_.wait_gates(from_ranks[i], sent, lane);

@@ -29,7 +29,7 @@ EXPLAINED = [
      "tokens, where tp 1 and 4 gain by it: 13 in place of 19 GB/s for the gradients. NVIDIA/nccl#820 measured 12 and 19 on such nodes, "
      "12 where two groups had chosen the same NIC; which do is not known before."),
     (lambda s: s.table == "usp_paper" and s.run["cp"] > 1,
-     "products of A100 and A800 in training: sources lie 10 % apart and their mean is taken; USP's took longer. Eager merges of ring "
+     "products of A100 and A800 in training: sources lie 10 % apart; the factor lies between them, USP's took longer. Eager merges of ring "
      "steps between short kernels take more beside them."),
     (lambda s: s.table == "burstengine" and s.run["group"] == "LoongTrain" and "double_ring" in s.run["recipe"],
      "LoongTrain's double ring as BurstEngine's authors ran it: half the speed that their own kernel benchmark gives the same ring "

@@ -357,6 +357,18 @@ TEST_F(StepTest, FoldedStepsFollowEachOtherAsUnfoldedOnes) {
   EXPECT_EQ(few.candidate.time, all.candidate.time);
 }
 
+// Sends and receives of a turn are one batch: a message waits at its receiver until its turn comes, and the sender goes on.
+// Chunks without overlap expose every message, and run to their end whatever pp and vpp are.
+TEST_F(StepTest, InterleavedMessagesNeedNoOverlap) {
+  scenario = test::llama_on_dgx(1, 8192, 16);
+  scenario.training.cuda_graphs = true;
+  for (const char* recipe : {"tp=1,cp=1,pp=4,dp=2,vpp=2", "tp=1,cp=1,pp=4,dp=2,vpp=4", "tp=1,cp=1,pp=8,dp=1,vpp=4"}) {
+    const StepTimeline step = timeline(std::string(recipe) + ",overlap_p2p=false");
+    EXPECT_NEAR(step.ratio(), 1.0, 0.05) << recipe;
+    EXPECT_GE(step.history().step(), timeline(std::string(recipe) + ",overlap_p2p=true").history().step()) << recipe;
+  }
+}
+
 TEST_F(StepTest, InterleavedChunksReduceWhileLaterOnesRun) {
   // pp=2, vpp=4: three of four chunks' collectives hide behind the chunks behind them, on the timeline, and on the screen of a
   // code of which no exposed share was measured.
