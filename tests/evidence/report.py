@@ -180,6 +180,10 @@ def by_the_flags_alone(sweep):
     return healthy, plain
 
 
+def odd(steps):
+    return [step for step in steps if step.line % 2 == 1]
+
+
 def step_section(steps):
     head = ["source", "rows", "median", "mean", "worst", "bias", "in 90 % interval", "6ND median", "6ND bias"]
 
@@ -195,6 +199,7 @@ def step_section(steps):
     for name, chosen in (("16-bit formats", [s for s in production if not s.low_precision]),
                          ("8-bit and 4-bit formats", [s for s in production if s.low_precision])):
         rows.append(row(f"**production, {name}**", chosen))
+        rows.append(row("of these, lines of odd number", odd(chosen)))
     for table in PRODUCTION:
         rows.append(row(table, [step for step in production if step.table == table]))
     others = sorted({step.table for step in steps} - set(PRODUCTION) - {SWEEP})
@@ -204,8 +209,10 @@ def step_section(steps):
     for group in sorted({step.group for step in sweep}):
         rows.append(row(f"nanotron sweep, {group}", [step for step in sweep if step.group == group]))
     if sweep:
+        rows.append(row("healthy, lines of odd number", odd([step for step in sweep if step.group == "healthy"])))
         rows.append(row("nanotron sweep, all", sweep))
     rows.append(row("**all**", steps))
+    rows.append(row("of these, lines of odd number", odd(steps)))
     out += table_text(head, rows)
     out += f"\nThe same configuration measured again: production {repeats(production)}; sweep {repeats(sweep)}.\n"
     healthy = [step for step in sweep if step.group == "healthy"]
@@ -225,13 +232,13 @@ def step_section(steps):
                 f"table's flags alone, no step looked at, the healthy group would be {flags[0]} runs with median {flags[1]}, mean "
                 f"{flags[2]}, rank correlation {spearman(flagged):.3f}, all {spearman(plain):.3f}.\n")
     out += ("`6ND`: 6 x parameters x tokens at a fixed utilisation of 40 %, the usual sheet of paper. The constants of "
-            "`[[training]]` in `model/presets/rates_documented.toml` were fitted on production rows, so those figures flatter.\n")
+            "`[[training]]` in `model/presets/rates_documented.toml` were fitted on production rows, so those figures flatter. Which "
+            "lines a fit used its `source` says.\n")
     return out
 
 
 def context_parallel_section(steps, tables):
     chosen = [step for step in steps if step.table in CP_TABLES and step.run["cp"] > 1]
-    sizes = [abs(step.error) for step in chosen]
     out = "## Rows with context parallelism\n\n"
     rows = []
     for table in CP_TABLES:
@@ -239,8 +246,9 @@ def context_parallel_section(steps, tables):
         if of_table:
             near = sum(abs(step.error) <= 0.12 for step in of_table) / len(of_table)
             rows.append([table, *error_cells([step.error for step in of_table]), percent(near, 0)])
-    rows.append(["**all**", *error_cells([step.error for step in chosen]),
-                 percent(sum(size <= 0.12 for size in sizes) / len(sizes), 0)])
+    for name, some in (("**all**", chosen), ("of these, lines of odd number", odd(chosen))):
+        near = sum(abs(step.error) <= 0.12 for step in some) / len(some)
+        rows.append([name, *error_cells([step.error for step in some]), percent(near, 0)])
     out += table_text(["source", "rows", "median", "mean", "worst", "bias", "within 12 %"], rows)
     out += "\n" + missed_text(chosen) + "\n" + order_text(steps)
     ring = tables.get("cp_inference_meta", {"rows": []})["rows"]
