@@ -13,7 +13,7 @@ namespace cpfit {
 /// number lie inside their 90 % interval and 92 % of those on odd ones; the sources that constants were fitted on (production
 /// tables, nanotron's sweep) 95 %, vTrain's 85 %.
 inline constexpr double kComputeSigma = 0.085;  // of kernels, bubble and optimizer
-inline constexpr double kExposedSigma = 0.21;  // of exposed communication and exposed launches
+inline constexpr double kExposedSigma = 0.21;   // of exposed communication and exposed launches
 
 inline constexpr double kNinetyPercent = 1.645;  // standard deviations of a two-sided 90 % interval
 

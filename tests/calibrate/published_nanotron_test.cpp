@@ -217,7 +217,7 @@ TEST(PublishedSweep, TensorParallelRowsCarryWhatTheirClusterMeasured) {
   EXPECT_EQ(table.runs[1].layer_latency.value(), 0);
   EXPECT_EQ(table.runs[2].forward_floor.value(), 0);
   EXPECT_NEAR(table.runs[2].layer_latency.value(), 10 * 15 * 34e-6 * 1.04, 1e-12);  // as the slowest of four pairs of nodes
-  EXPECT_EQ(table.runs[3].forward_floor.value(), 0);  // no messages within a layer
+  EXPECT_EQ(table.runs[3].forward_floor.value(), 0);                                // no messages within a layer
   EXPECT_EQ(table.runs[3].domain_rate.value(), 0);
   EXPECT_NEAR(table.runs[4].forward_floor.value(), (3.05e-3 + 4 * 7 * 0.215e-3) * 1.04, 1e-12);
 }
